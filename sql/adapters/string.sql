@@ -1,0 +1,32 @@
+-- string — what text does a string id of the trace stand for?
+--
+-- Exporters keep every name once here; all other tables carry ids. The text is read once into a
+-- table, so that later joins never go back to the file. The same table holds the environment of the
+-- target (its texts contain NUL bytes) and the files the capture took along: no name, left out.
+--
+-- @grain    one row per string id
+-- @optional StringIds
+-- @optional ProcessStreams
+-- @optional ProcessStreams.contentId BIGINT
+-- @optional ProcessStreams.filenameId BIGINT
+-- @optional ANALYSIS_FILE
+-- @optional ANALYSIS_FILE.contentId BIGINT
+-- @materialize
+-- @column   string_id BIGINT - id used by name and text columns
+-- @column   value VARCHAR - the text
+SELECT
+    s."id" AS string_id,
+    s."value" AS value
+FROM trace."StringIds" AS s
+WHERE
+    contains(s."value", chr(0)) IS NOT TRUE
+    AND NOT EXISTS (
+        SELECT 1
+        FROM trace."ProcessStreams" AS p
+        WHERE s."id" IN (p."contentId", p."filenameId")
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM trace."ANALYSIS_FILE" AS a
+        WHERE s."id" = a."contentId"
+    );

@@ -1,0 +1,40 @@
+-- blocking_bound — is the blocking time exact or a lower bound, and on what evidence does it rest?
+--
+-- Blocking is only claimed for a dependency that the trace shows. Where a wait has no record, was
+-- paired by inference, or where the kernel that ends a gap has no launch or belongs to a graph,
+-- more of the time may be blocking. The shares are of the time without compute in gaps that
+-- touch a steady window.
+--
+-- @reads   nsys.gap_cut, nsys.steady
+-- @pitfall 8, 21
+WITH span AS (
+    SELECT device, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+    FROM nsys.steady
+    GROUP BY device
+),
+evidence AS (
+    SELECT c.device, c.evidence, count(*) AS gaps, sum(c.end_ns - c.start_ns) AS time_ns
+    FROM nsys.gap_cut AS c
+    INNER JOIN span AS s
+        ON s.device = c.device AND c.start_ns < s.end_ns AND c.end_ns > s.start_ns
+    GROUP BY c.device, c.evidence
+),
+share AS (
+    SELECT device, evidence, gaps, 100 * time_ns / sum(time_ns) OVER (PARTITION BY device) AS pct
+    FROM evidence
+)
+SELECT
+    'device ' || device || ': blocking is '
+    || CASE
+        WHEN bool_or(evidence IN ('unresolved', 'inferred', 'no_launch', 'graph'))
+            THEN 'a lower bound'
+        ELSE 'resolved: every gap has a launch and known dependencies'
+    END
+    || '; evidence by time without compute: '
+    || string_agg(
+        format('{} {:.1f} % ({} gaps)', evidence, pct, gaps), ', ' ORDER BY pct DESC, evidence
+    )
+    || '; implicit synchronisation of the default stream is not modelled' AS note,
+FROM share
+GROUP BY device
+ORDER BY device;

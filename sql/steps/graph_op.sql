@@ -1,0 +1,59 @@
+-- graph_op — which operations belong to a CUDA graph launch?
+--
+-- Those with a graph node id, and those whose call is a graph launch. Whole-graph rows are an
+-- operation of their own and no part of a launch here.
+--
+-- @grain  one row per operation of a graph launch
+-- @reads  nsys.op, nsys.call, nsys.string
+-- @column op_id          BIGINT  -  operation
+-- @column process        BIGINT  -  process key
+-- @column correlation_id BIGINT  -  the launch
+-- @column start_ns       BIGINT  ns its start
+-- @column end_ns         BIGINT  ns its end
+-- @column role           VARCHAR -  its role
+-- @column is_later       BOOLEAN -  started after another operation of the launch had ended
+-- @pitfall 21
+WITH launch_name AS (
+    SELECT string_id FROM nsys.string WHERE value LIKE '%GraphLaunch%'
+),
+launch_id AS (
+    SELECT DISTINCT process, correlation_id
+    FROM nsys.call
+    WHERE name_id IN (SELECT string_id FROM launch_name)
+),
+-- where several calls carry the id, the outermost is the call
+launch AS (
+    SELECT c.process, c.correlation_id
+    FROM nsys.call AS c
+    INNER JOIN launch_id AS l
+        ON l.process = c.process AND l.correlation_id = c.correlation_id
+    GROUP BY c.process, c.correlation_id
+    HAVING arg_min(c.name_id, {'s': c.start_ns, 'e': -c.end_ns})
+        IN (SELECT string_id FROM launch_name)
+),
+member AS (
+    SELECT op_id, process, correlation_id, start_ns, end_ns, role
+    FROM nsys.op
+    WHERE is_node AND correlation_id IS NOT NULL
+    UNION ALL
+    SELECT o.op_id, o.process, o.correlation_id, o.start_ns, o.end_ns, o.role
+    FROM nsys.op AS o
+    INNER JOIN launch AS l ON l.process = o.process AND l.correlation_id = o.correlation_id
+    WHERE NOT o.is_node AND o.kind <> 'graph'
+),
+span AS (
+    SELECT process, correlation_id, min(start_ns) AS first_start_ns, min(end_ns) AS first_end_ns
+    FROM member
+    GROUP BY process, correlation_id
+)
+SELECT
+    m.op_id,
+    m.process,
+    m.correlation_id,
+    m.start_ns,
+    m.end_ns,
+    m.role,
+    m.start_ns >= s.first_end_ns AND m.start_ns <> s.first_start_ns AS is_later,
+FROM member AS m
+INNER JOIN span AS s
+    ON s.process IS NOT DISTINCT FROM m.process AND s.correlation_id = m.correlation_id;

@@ -1,0 +1,84 @@
+-- segment_cause — how much time without compute had which cause in each stretch of time?
+--
+-- A gap lies in the stretch in which it begins, except the few that cross a border: those are cut
+-- there first. Parts of blocking time are cut in the same way.
+--
+-- @grain  one row per device and stretch that holds a gap
+-- @reads  nsys.segment, nsys.gap_cut, nsys.blocking_part
+-- @column device                BIGINT -  physical GPU
+-- @column segment               BIGINT -  stretch of nsys.segment
+-- @column launch_starved_ns     BIGINT ns
+-- @column blocking_ns           BIGINT ns
+-- @column comm_blocking_ns      BIGINT ns part of blocking that communication is to blame for
+-- @column dependency_stalled_ns BIGINT ns
+-- @column shadowed_ns           BIGINT ns part of launch-starved in which the producer ran
+-- @pitfall 1, 7
+WITH placed_gap AS (
+    SELECT
+        c.device,
+        s.segment,
+        sum(c.issued_ns - c.start_ns) AS launch_starved_ns,
+        sum(c.unblocked_ns - c.issued_ns) AS blocking_ns,
+        sum(c.end_ns - c.unblocked_ns) AS dependency_stalled_ns,
+        sum(c.shadowed_ns) AS shadowed_ns,
+    FROM nsys.gap_cut AS c
+    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
+    WHERE c.end_ns <= s.end_ns
+    GROUP BY c.device, s.segment
+),
+-- found from the side of the borders, of which there are few, with each stretch that they touch
+crossing_gap AS (
+    SELECT DISTINCT c.*
+    FROM nsys.segment AS s
+    INNER JOIN nsys.gap_cut AS c
+        ON c.device = s.device AND c.start_ns < s.start_ns AND c.end_ns > s.start_ns
+),
+clipped_gap AS (
+    SELECT c.*, s.segment, s.start_ns AS clip_start_ns, s.end_ns AS clip_end_ns
+    FROM crossing_gap AS c
+    INNER JOIN nsys.segment AS s
+        ON s.device = c.device AND s.start_ns < c.end_ns AND s.end_ns > c.start_ns
+),
+clipped_part AS (
+    SELECT p.device, s.segment,
+        least(p.end_ns, s.end_ns) - greatest(p.start_ns, s.start_ns) AS length_ns
+    FROM nsys.blocking_part AS p
+    INNER JOIN nsys.segment AS s
+        ON s.device = p.device AND s.start_ns < p.end_ns AND s.end_ns > p.start_ns
+    WHERE p.role = 'comm'
+),
+piece AS (
+    SELECT device, segment, launch_starved_ns, blocking_ns, 0 AS comm_blocking_ns,
+        dependency_stalled_ns, shadowed_ns
+    FROM placed_gap
+    UNION ALL
+    SELECT
+        device,
+        segment,
+        greatest(0, least(issued_ns, clip_end_ns) - greatest(start_ns, clip_start_ns)),
+        greatest(0, least(unblocked_ns, clip_end_ns) - greatest(issued_ns, clip_start_ns)),
+        0,
+        greatest(0, least(end_ns, clip_end_ns) - greatest(unblocked_ns, clip_start_ns)),
+        CASE
+            WHEN producer_id IS NULL THEN 0
+            ELSE greatest(
+                0,
+                least(issued_ns, producer_end_ns, clip_end_ns)
+                - greatest(start_ns, producer_start_ns, clip_start_ns)
+            )
+        END,
+    FROM clipped_gap
+    UNION ALL
+    SELECT device, segment, 0, 0, length_ns, 0, 0
+    FROM clipped_part
+)
+SELECT
+    device,
+    segment,
+    sum(launch_starved_ns)::BIGINT AS launch_starved_ns,
+    sum(blocking_ns)::BIGINT AS blocking_ns,
+    sum(comm_blocking_ns)::BIGINT AS comm_blocking_ns,
+    sum(dependency_stalled_ns)::BIGINT AS dependency_stalled_ns,
+    sum(shadowed_ns)::BIGINT AS shadowed_ns,
+FROM piece
+GROUP BY device, segment;

@@ -1,0 +1,127 @@
+"""Where did the training step go? SQL answers, on DuckDB, from Nsight Systems exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from nsys_sql.errors import (
+    AnswerError,
+    InputError,
+    InvariantError,
+    NsysSqlError,
+    ThresholdError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from nsys_sql.session import Model
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnswerError",
+    "InputError",
+    "InvariantError",
+    "NsysSqlError",
+    "ThresholdError",
+    "UsageError",
+    "__version__",
+    "attach",
+    "open",
+]
+
+
+def open(
+    trace: str | os.PathLike[str],
+    *,
+    anchor: str = "auto",
+    per_iteration: int = 1,
+    skip_first: int = 0,
+    skip_last: int = 0,
+    iterations: str | None = None,
+    device: int | None = None,
+    window: str = "range",
+    taxonomy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    params: Mapping[str, object] | None = None,
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    temp_directory: str | os.PathLike[str] | None = None,
+) -> Model:
+    """Open an export and return its Model, a context manager. Nothing is read yet.
+
+    >>> with nsys_sql.open("trace.sqlite", anchor="nvtx:step*") as model:  # doctest: +SKIP
+    ...     model.run("budget").show()
+    """
+    from nsys_sql import session
+    from nsys_sql.options import Options
+
+    return session.open(
+        trace,
+        Options(
+            anchor=anchor,
+            per_iteration=per_iteration,
+            skip_first=skip_first,
+            skip_last=skip_last,
+            iterations=iterations,
+            device=device,
+            window=window,
+            taxonomy=_paths(taxonomy),
+            params=params or {},
+            threads=threads,
+            memory_limit=memory_limit,
+            temp_directory=None if temp_directory is None else os.fspath(temp_directory),
+        ),
+    )
+
+
+def attach(
+    con: duckdb.DuckDBPyConnection,
+    trace: str | os.PathLike[str],
+    schema: str = "nsys",
+    *,
+    anchor: str = "auto",
+    per_iteration: int = 1,
+    skip_first: int = 0,
+    skip_last: int = 0,
+    iterations: str | None = None,
+    device: int | None = None,
+    window: str = "range",
+    taxonomy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    params: Mapping[str, object] | None = None,
+    temp_directory: str | os.PathLike[str] | None = None,
+) -> Model:
+    """Put the model of an export into the caller's own DuckDB connection, in `schema`."""
+    from nsys_sql import session
+    from nsys_sql.options import Options
+
+    return session.attach(
+        con,
+        trace,
+        schema,
+        Options(
+            anchor=anchor,
+            per_iteration=per_iteration,
+            skip_first=skip_first,
+            skip_last=skip_last,
+            iterations=iterations,
+            device=device,
+            window=window,
+            taxonomy=_paths(taxonomy),
+            params=params or {},
+            temp_directory=None if temp_directory is None else os.fspath(temp_directory),
+        ),
+    )
+
+
+def _paths(
+    taxonomy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
+) -> tuple[str, ...]:
+    if taxonomy is None:
+        return ()
+    if isinstance(taxonomy, str | os.PathLike):
+        return (os.fspath(taxonomy),)
+    return tuple(os.fspath(path) for path in taxonomy)

@@ -1,0 +1,293 @@
+"""The command line: options in, results to stdout, everything else to stderr, one exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+import nsys_sql
+from nsys_sql.errors import NsysSqlError, UsageError
+from nsys_sql.render import FORMATS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_TRACE = click.Path(path_type=Path)
+_OUTPUT = click.Path(path_type=Path, dir_okay=True)
+_INTERRUPTED = 130
+
+
+class _Group(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order a newcomer meets them
+
+
+@click.group(cls=_Group, invoke_without_command=True, context_settings={"max_content_width": 100})
+@click.version_option(nsys_sql.__version__, prog_name="nsys-sql")
+@click.pass_context
+def cli(ctx: click.Context) -> int:
+    """Where did the step go? SQL answers from Nsight Systems SQLite exports.
+
+    \b
+      nsys-sql example example.sqlite        a small trace to try things on
+      nsys-sql run budget example.sqlite     where each iteration's time went
+      nsys-sql list                          every question it answers
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+    return 0
+
+
+def _options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def decorate(function: Command) -> Command:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+_model_options = _options(
+    click.option(
+        "--anchor",
+        default="auto",
+        show_default=True,
+        metavar="KIND:PATTERN|auto",
+        help="What marks an iteration: nvtx:, nccl: or kernel: and a text in which * matches any.",
+    ),
+    click.option(
+        "--per-iteration",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        metavar="K",
+        help="Occurrences of a kernel: or nccl: anchor in one iteration.",
+    ),
+    click.option(
+        "--skip-first",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Drop the first N iterations as warmup.",
+    ),
+    click.option(
+        "--skip-last",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Drop the last N iterations as cooldown.",
+    ),
+    click.option("--iterations", metavar="A:B", help="Keep iterations A up to, not including, B."),
+    click.option("--device", type=int, metavar="D", help="Report this device only."),
+    click.option(
+        "--window",
+        type=click.Choice(["range", "device"]),
+        default="range",
+        show_default=True,
+        help="An NVTX iteration as its range, or as the device work that was issued in it.",
+    ),
+    click.option(
+        "--taxonomy",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE.yaml",
+        help="Kernel classes of your own, tried before the built-in ones. May be repeated.",
+    ),
+    click.option(
+        "--param",
+        "params",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A parameter of the recipe (see describe). May be repeated.",
+    ),
+    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="DuckDB threads."),
+    click.option("--memory-limit", metavar="SIZE", help="DuckDB memory limit, for example 4GB."),
+    click.option(
+        "--temp-directory",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Where DuckDB spills what does not fit into memory.",
+    ),
+    click.option("--quiet", is_flag=True, help="No warnings on standard error."),
+)
+_output_options = _options(
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice([*FORMATS, "parquet"]),
+        default="table",
+        show_default=True,
+        help="table is for reading; the others keep every value as it is.",
+    ),
+    click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the result here."),
+    click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=200,
+        show_default=True,
+        metavar="N",
+        help="Rows of a table; 0 shows all. Other formats are never cut.",
+    ),
+)
+
+
+@cli.command()
+@click.argument("recipe")
+@click.argument("traces", nargs=-1, required=True, type=_TRACE, metavar="TRACE...")
+@_model_options
+@_output_options
+def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
+    """Answer RECIPE from each TRACE and print the result.
+
+    \b
+      nsys-sql run budget step.sqlite
+      nsys-sql run kernels step.sqlite --anchor 'nvtx:step*' --format csv -o kernels.csv
+    """
+    from nsys_sql import commands
+
+    return commands.run(recipe, traces, options, warn)
+
+
+@cli.command(name="list")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+def list_(form: str) -> int:
+    """Show every recipe with the question it answers.
+
+    \b
+      nsys-sql list
+    """
+    from nsys_sql import commands
+
+    return commands.list_recipes(form)
+
+
+@cli.command()
+@click.argument("recipe")
+def describe(recipe: str) -> int:
+    """Show what RECIPE reads, its parameters, columns with units, and checks.
+
+    \b
+      nsys-sql describe budget
+    """
+    from nsys_sql import commands
+
+    return commands.describe(recipe)
+
+
+@cli.command()
+@click.argument("trace", type=_TRACE)
+@_model_options
+@_output_options
+def inspect(trace: Path, **options: Any) -> int:
+    """Show what TRACE holds and which recipes it can answer.
+
+    \b
+      nsys-sql inspect step.sqlite
+    """
+    from nsys_sql import commands
+
+    return commands.inspect(trace, options, warn)
+
+
+@cli.command()
+@click.argument("trace", type=_TRACE)
+@click.argument("query", required=False)
+@click.option("-f", "--file", type=_TRACE, metavar="FILE.sql", help="Read the query from a file.")
+@_model_options
+@_output_options
+def sql(trace: Path, query: str | None, file: Path | None, **options: Any) -> int:
+    """Run QUERY over the canonical views of TRACE; `-` reads it from standard input.
+
+    \b
+      nsys-sql sql step.sqlite 'SELECT count(*) FROM nsys.kernel'
+    """
+    from nsys_sql import commands
+
+    if (query is None) == (file is None):
+        raise UsageError("give a query or -f FILE.sql, and not both")
+    return commands.sql(trace, commands.query_text(query, file), options, warn)
+
+
+@cli.command()
+@click.argument("recipe")
+@click.argument("trace", type=_TRACE)
+@_model_options
+@click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the script here.")
+def show(recipe: str, trace: Path, **options: Any) -> int:
+    """Print the SQL that `run` executes for RECIPE on TRACE, as one DuckDB script.
+
+    \b
+      nsys-sql show budget step.sqlite > budget.sql && duckdb < budget.sql
+    """
+    from nsys_sql import commands
+
+    return commands.show(recipe, trace, options, warn)
+
+
+@cli.command()
+@click.argument("output", type=_OUTPUT)
+@click.option("--force", is_flag=True, help="Overwrite OUTPUT.")
+def example(output: Path, force: bool) -> int:
+    """Build the example trace into OUTPUT, a new SQLite file.
+
+    \b
+      nsys-sql example example.sqlite
+    """
+    from nsys_sql import commands
+
+    return commands.example(output, force)
+
+
+def warn(text: str) -> None:
+    """One line on standard error."""
+    click.echo(" ".join(text.split()), err=True)
+
+
+def _fail(message: str, hint: str | None, code: int) -> int:
+    from nsys_sql.humanize import clean
+
+    text = clean(" ".join(message.split()))
+    if hint:
+        text = f"{text.rstrip('.')}; {clean(' '.join(hint.split()))}"
+    with suppress(BrokenPipeError):
+        click.echo(f"Error: {text}", err=True)
+    return code
+
+
+def _usage_hint(error: click.ClickException) -> str | None:
+    context = getattr(error, "ctx", None)
+    return f"try {context.command_path} --help" if context is not None else None
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors become one line on stderr."""
+    try:
+        result = cli.main(list(arguments), prog_name="nsys-sql", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except NsysSqlError as error:
+        return _fail(str(error), error.hint, error.exit_code)
+    except click.ClickException as error:
+        return _fail(error.format_message(), _usage_hint(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    except Exception as error:
+        if os.environ.get("NSYS_SQL_DEBUG") == "1":
+            raise
+        if type(error).__name__ == "InterruptException":
+            return _INTERRUPTED
+        return _fail(
+            f"{type(error).__name__}: {error}",
+            "this is a bug; NSYS_SQL_DEBUG=1 shows where it happened",
+            1,
+        )
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(execute(sys.argv[1:]))

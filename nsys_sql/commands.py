@@ -1,0 +1,291 @@
+"""What the commands do once their options are read. Each returns an exit code."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nsys_sql
+from nsys_sql import formats, humanize, output, resources
+from nsys_sql.catalog import Column, SqlFile, load_catalog
+from nsys_sql.docs import recipes_in_order
+from nsys_sql.errors import InputError, InvariantError, NsysSqlError, UsageError
+from nsys_sql.formats import Report
+from nsys_sql.render import render
+
+if TYPE_CHECKING:
+    from nsys_sql.session import Model
+
+Warn = Callable[[str], None]
+Options = Mapping[str, Any]
+_MODEL_OPTIONS = (
+    "anchor",
+    "per_iteration",
+    "skip_first",
+    "skip_last",
+    "iterations",
+    "device",
+    "window",
+    "taxonomy",
+    "threads",
+    "memory_limit",
+    "temp_directory",
+)
+
+
+@contextmanager
+def opened(trace: Path, options: Options, warn: Warn) -> Iterator[Model]:
+    """The model of one trace; what was odd about the file is said when the work is done."""
+    with nsys_sql.open(trace, **{name: options[name] for name in _MODEL_OPTIONS}) as model:
+        yield model
+        if not options["quiet"]:
+            for text in model.trace.warnings:
+                warn(f"Warning: {trace}: {text}")
+
+
+def parameters(given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a mapping; the recipe's header says what the values mean."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise UsageError(f"--param {text!r} is not NAME=VALUE")
+        found[name.replace("-", "_")] = value
+    return found
+
+
+# ---------------------------------------------------------------- run and sql
+
+
+def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> int:
+    """Answer a recipe from each trace; the worst exit code wins, and no trace loses another's."""
+    load_catalog().recipe(recipe)
+    output.check_target(options["output"], traces)
+    if options["form"] == "parquet" and len(traces) > 1:
+        raise UsageError("parquet holds one result", "name one trace, or use --format csv")
+    reports = []
+    for trace in traces:
+        try:
+            reports.append(_answer(recipe, trace, options, warn))
+        except NsysSqlError as error:
+            if len(traces) == 1:
+                raise
+            warn(f"Error: {trace}: {error}" + (f"; {error.hint}" if error.hint else ""))
+            failure = {"message": str(error), "hint": error.hint, "exit_code": error.exit_code}
+            path = {"path": str(trace)}
+            reports.append(Report(recipe, nsys_sql.__version__, path, failure=failure))
+    if options["form"] != "parquet":
+        _print(reports, options)
+    return max(_exit_code(report) for report in reports)
+
+
+def _answer(recipe: str, trace: Path, options: Options, warn: Warn) -> Report:
+    given = parameters(options["params"])
+    with opened(trace, options, warn) as model:
+        result = model.result(recipe, **given)
+        with _parquet(options) as target:
+            if target:
+                model.run(recipe, **given).write_parquet(str(target))
+        report = Report(
+            result.recipe.name,
+            nsys_sql.__version__,
+            trace_facts(model),
+            question=result.recipe.question,
+            parameters=_effective(options, result.recipe, given),
+            columns=result.columns,
+            rows=result.rows,
+            checks=result.checks,
+            notes=result.notes,
+        )
+    if options["form"] in ("csv", "parquet") and not options["quiet"]:
+        for check in report.checks:
+            if check.status != "ok":
+                warn(f"{check.status.upper()} {check.name}: {check.detail}")
+    return report
+
+
+@contextmanager
+def _parquet(options: Options) -> Iterator[Path | None]:
+    """The path to write Parquet to, or None for the other formats."""
+    if options["form"] != "parquet":
+        yield None
+        return
+    with output.binary(options["output"]) as path:
+        yield path
+
+
+def trace_facts(model: Model) -> dict[str, object]:
+    """What an envelope says about its trace."""
+    trace = model.trace
+    return {
+        "path": str(trace.path),
+        "product_version": trace.product_version,
+        "schema_version": trace.schema_version,
+        "capture_version": trace.capture_version,
+        "warnings": list(trace.warnings),
+    }
+
+
+def _effective(options: Options, recipe: SqlFile, given: Mapping[str, str]) -> dict[str, object]:
+    """The options that decide the numbers, then the recipe's own parameters."""
+    deciding = _MODEL_OPTIONS[: _MODEL_OPTIONS.index("threads")]
+    found = {name: options[name] for name in deciding}
+    found["taxonomy"] = [str(path) for path in options["taxonomy"]]
+    return found | {param.name: given.get(param.name, param.default) for param in recipe.params}
+
+
+def _exit_code(report: Report) -> int:
+    if report.failure is not None:
+        return int(str(report.failure["exit_code"]))
+    return InvariantError.exit_code if any(c.status == "fail" for c in report.checks) else 0
+
+
+def _print(reports: Sequence[Report], options: Options) -> None:
+    if options["form"] != "json" and all(report.failure is not None for report in reports):
+        return
+    text = render(reports, options["form"], width=output.width(), limit=options["limit"])
+    output.write_text(text, options["output"])
+
+
+def sql(trace: Path, query: str, options: Options, warn: Warn) -> int:
+    """Answer one ad-hoc query over the canonical views."""
+    output.check_target(options["output"], [trace])
+    given = parameters(options["params"])
+    with opened(trace, options, warn) as model:
+        with _parquet(options) as target:
+            relation = model.query(query, [target] if target else [], **given)
+            if target:
+                relation.write_parquet(str(target))
+                return 0
+        columns = [
+            Column(name, str(kind), humanize.unit_of(name), "")
+            for name, kind in zip(relation.columns, relation.types, strict=True)
+        ]
+        rows = model.rows(relation)
+        facts = trace_facts(model)
+    report = Report("sql", nsys_sql.__version__, facts, columns=columns, rows=rows)
+    _print([report], options)
+    return 0
+
+
+def query_text(query: str | None, file: Path | None) -> str:
+    """The query itself, or the text of a file or of standard input (`-`)."""
+    if file is not None and str(file) != "-":
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read {file}: {error}") from error
+    return sys.stdin.read() if query in (None, "-") else str(query)
+
+
+def show(recipe: str, trace: Path, options: Options, warn: Warn) -> int:
+    """Print the script that `run` executes."""
+    load_catalog().recipe(recipe)
+    output.check_target(options["output"], [trace])
+    with opened(trace, options, warn) as model:
+        script = model.script(recipe, **parameters(options["params"]))
+    output.write_text(script, options["output"])
+    return 0
+
+
+def inspect(trace: Path, options: Options, warn: Warn) -> int:
+    """Print what a trace holds, and which recipes it can answer."""
+    if options["form"] not in ("table", "json"):
+        raise UsageError("inspect prints --format table or json")
+    from nsys_sql import inspection  # it needs sqlglot, and list must not
+
+    output.check_target(options["output"], [trace])
+    with opened(trace, {**options, "quiet": True}, warn) as model:
+        found = inspection.sections(model)
+        facts = trace_facts(model)
+    if options["form"] == "json":
+        text = inspection.json_text(nsys_sql.__version__, facts, found)
+    else:
+        text = inspection.text(facts, found, output.width(), options["limit"])
+    output.write_text(text, options["output"])
+    return 0
+
+
+# ---------------------------------------------------------------- list, describe, example
+
+
+def list_recipes(form: str) -> int:
+    """Print every recipe with its question."""
+    recipes = recipes_in_order(load_catalog())
+    if form == "json":
+        items = [{"recipe": r.name, "question": r.question} for r in recipes]
+        output.write_text("[\n" + ",\n".join(map(formats.dumps, items)) + "\n]\n", None)
+        return 0
+    wide = max((len(recipe.name) for recipe in recipes), default=0)
+    lines = [f"{recipe.name.ljust(wide)}  {recipe.question}\n" for recipe in recipes]
+    output.write_text("".join(lines), None)
+    return 0
+
+
+def describe(name: str) -> int:
+    """Print what a recipe's header declares."""
+    catalog = load_catalog()
+    recipe = catalog.recipe(name)
+    width = output.width()
+    parts = [f"{recipe.name} - {recipe.question}", recipe.prose]
+    parts.append(f"One row: {recipe.grain.removeprefix('one row ')}" if recipe.grain else "")
+    parts.append(_section("Needs in the trace", [[" or ".join(n)] for n in recipe.needs], width))
+    reads = ", ".join(f"nsys.{read}" for read in recipe.reads)
+    parts.append(_section("Reads", [[reads]] if reads else [], width))
+    params = [[p.name, p.type, f"= {p.default}", p.description] for p in recipe.params]
+    parts.append(_section("Parameters (--param NAME=VALUE)", params, width))
+    columns = [[c.name, c.type, c.unit, c.description] for c in recipe.columns]
+    parts.append(_section("Columns", columns, width))
+    checks = [[i.name, "must hold", i.expression] for i in recipe.invariants]
+    checks += [[i.name, "warning", i.expression] for i in recipe.warnings]
+    for audit in catalog.entry(recipe.name).invariants:
+        checks.append([audit, "must hold", catalog.invariants[audit].question])
+    parts.append(_section("Checks", checks, width))
+    pitfalls = ", ".join(map(str, recipe.pitfalls))
+    parts.append(f"Pitfalls it avoids: {pitfalls}" if pitfalls else "")
+    parts.append(f"Source: {recipe.label}")
+    output.write_text("\n\n".join(part for part in parts if part) + "\n", None)
+    return 0
+
+
+def _section(title: str, rows: Sequence[Sequence[str]], width: int) -> str:
+    """A title and aligned rows; the last cell of a row wraps under itself."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    lines = [title]
+    for row in rows:
+        lead = "  " + "".join(f"{c.ljust(w)}  " for c, w in zip(row[:-1], widths, strict=True))
+        lines.append(
+            textwrap.fill(
+                row[-1],
+                max(width, len(lead) + 30),
+                initial_indent=lead,
+                subsequent_indent=" " * len(lead),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            or lead.rstrip()
+        )
+    return "\n".join(lines)
+
+
+def example(target: Path, force: bool) -> int:
+    """Build the shipped example trace into a new SQLite file."""
+    output.check_target(target, [])
+    if target.exists() and not force:
+        raise UsageError(f"{target} exists", "name another file, or add --force")
+    script = (resources.root() / "fixtures" / "example.sql").read_text(encoding="utf-8")
+    with output.replacing(target) as scratch:
+        connection = sqlite3.connect(scratch)
+        try:
+            connection.executescript(script)
+            connection.commit()
+        finally:
+            connection.close()
+    return 0

@@ -1,0 +1,52 @@
+"""The errors of nsys-sql: what happened, what to do about it, and the exit code it means."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class NsysSqlError(Exception):
+    """Base of every error this package raises on purpose.
+
+    `str(error)` says what happened and in which file; `hint` says what to do, or is None.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(NsysSqlError):
+    """The caller asked for something that does not exist, or said it wrongly."""
+
+    exit_code = 2
+
+
+class InputError(NsysSqlError):
+    """The input cannot be read: missing, not SQLite, truncated, not an Nsight export."""
+
+    exit_code = 3
+
+
+class AnswerError(NsysSqlError):
+    """The input is fine, but it cannot answer this question."""
+
+    exit_code = 4
+
+
+class InvariantError(NsysSqlError):
+    """A reconciliation invariant failed; the result was still produced."""
+
+    exit_code = 5
+
+
+class ThresholdError(NsysSqlError):
+    """A threshold that the caller set was crossed."""
+
+    exit_code = 6

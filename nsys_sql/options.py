@@ -1,0 +1,120 @@
+"""The options of every command that computes: parsed and checked, no DuckDB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nsys_sql.adapt import literal
+from nsys_sql.catalog import Param
+from nsys_sql.errors import UsageError
+
+ANCHOR_KINDS = ("nvtx", "nccl", "kernel")
+_NUMBERS = {
+    "BIGINT": r"[+-]?\d{1,18}",
+    "INTEGER": r"[+-]?\d{1,9}",
+    "DOUBLE": r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?",
+    "BOOLEAN": r"(?i:true|false)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options as the caller gave them; `check` says whether they make sense."""
+
+    anchor: str = "auto"
+    per_iteration: int = 1
+    skip_first: int = 0
+    skip_last: int = 0
+    iterations: str | None = None
+    device: int | None = None
+    window: str = "range"
+    taxonomy: tuple[str, ...] = ()
+    params: Mapping[str, object] = field(default_factory=dict)
+    threads: int | None = None
+    memory_limit: str | None = None
+    temp_directory: str | None = None
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the anchor is to be found rather than given."""
+        return self.anchor == "auto"
+
+    def check(self) -> Options:
+        """Return the options themselves, or raise a usage error for what is out of range."""
+        parse_anchor(self.anchor)
+        parse_iterations(self.iterations)
+        for name, least in (("per_iteration", 1), ("skip_first", 0), ("skip_last", 0)):
+            if getattr(self, name) < least:
+                raise UsageError(
+                    f"{name.replace('_', '-')} is {getattr(self, name)}",
+                    hint=f"it is {least} or more",
+                )
+        if self.device is not None and self.device < 0:
+            raise UsageError(f"device is {self.device}", hint="devices are numbered from 0")
+        if self.window not in ("range", "device"):
+            raise UsageError(f"window {self.window!r} is unknown", hint="it is range or device")
+        if self.threads is not None and self.threads < 1:
+            raise UsageError(f"threads is {self.threads}", hint="it is 1 or more")
+        return self
+
+    def variables(self) -> dict[str, str]:
+        """The option variables as SQL text; an option not given is a typed NULL."""
+        kind, pattern = parse_anchor(self.anchor)
+        first, last = parse_iterations(self.iterations)
+        return {
+            "anchor_kind": "NULL::VARCHAR" if kind is None else literal(kind),
+            "anchor_pattern": "NULL::VARCHAR" if pattern is None else literal(pattern),
+            "per_iteration": _bigint(self.per_iteration),
+            "skip_first": _bigint(self.skip_first),
+            "skip_last": _bigint(self.skip_last),
+            "iteration_from": _bigint(first),
+            "iteration_to": _bigint(last),
+            "device": _bigint(self.device),
+            "window_mode": literal(self.window),
+        }
+
+
+def parse_anchor(anchor: str) -> tuple[str | None, str | None]:
+    """`KIND:PATTERN` as a pair; (None, None) for auto."""
+    if anchor == "auto":
+        return None, None
+    kind, colon, pattern = anchor.partition(":")
+    if not colon or kind not in ANCHOR_KINDS or not pattern:
+        raise UsageError(
+            f"anchor {anchor!r} is not KIND:PATTERN",
+            hint="KIND is nvtx, nccl or kernel, PATTERN matches the whole name with * for "
+            "anything; or `auto`",
+        )
+    return kind, pattern
+
+
+def parse_iterations(iterations: str | None) -> tuple[int | None, int | None]:
+    """`A:B` as a pair of ordinals, half-open; either side may be left out."""
+    if iterations is None:
+        return None, None
+    found = re.fullmatch(r"(\d{0,18}):(\d{0,18})", iterations, re.ASCII)
+    if not found:
+        raise UsageError(f"iterations {iterations!r} is not A:B", hint="for example 3:10")
+    first, last = (int(part) if part else None for part in found.groups())
+    if first is not None and last is not None and first >= last:
+        raise UsageError(f"iterations {iterations!r} holds none", hint="A:B has A < B")
+    return first, last
+
+
+def param_value(param: Param, value: object) -> str:
+    """A parameter's value as SQL text of its declared type, or a usage error."""
+    if value is None:
+        return f"NULL::{param.type}"
+    text = str(value).strip()
+    pattern = _NUMBERS.get(param.type)
+    if pattern and not re.fullmatch(pattern, text, re.ASCII):
+        raise UsageError(
+            f"parameter {param.name}={text!r} is not a {param.type}", hint=param.description or None
+        )
+    return f"CAST({literal(text)} AS {param.type})"
+
+
+def _bigint(value: int | None) -> str:
+    return "NULL::BIGINT" if value is None else f"{value}::BIGINT"

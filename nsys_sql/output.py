@@ -1,0 +1,92 @@
+"""Where results go: standard output, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from nsys_sql.errors import UsageError
+
+
+def check_target(output: Path | None, traces: Sequence[Path]) -> None:
+    """Refuse, before any work is done, a target that would hurt or could not be written."""
+    if output is None:
+        return
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder", "give -o the name of a file")
+    if not output.resolve().parent.is_dir():
+        raise UsageError(f"the folder of {output} does not exist", "create it first")
+    for trace in traces:
+        if _same(output, trace):
+            raise UsageError(
+                f"-o would overwrite the trace {trace}", "give the result another name"
+            )
+
+
+def _same(output: Path, trace: Path) -> bool:
+    try:
+        return output.samefile(trace)
+    except OSError:
+        return output.resolve() == trace.resolve()
+
+
+@contextmanager
+def replacing(output: Path) -> Iterator[Path]:
+    """A new path beside `output` that takes its name when the block ends without an error."""
+    target = output.resolve()
+    if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
+        yield target
+        return
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield scratch
+        scratch.replace(target)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """`text` as UTF-8 with LF, to `output` or to standard output."""
+    data = text.encode("utf-8", "backslashreplace")
+    if output is None:
+        _to_stdout(data)
+        return
+    with replacing(output) as scratch:
+        scratch.write_bytes(data)
+
+
+@contextmanager
+def binary(output: Path | None) -> Iterator[Path]:
+    """A path to write a binary result to; without `output` it ends up on a piped stdout."""
+    if output is not None:
+        with replacing(output) as scratch:
+            yield scratch
+        return
+    if sys.stdout.isatty():
+        raise UsageError("binary output does not go to a terminal", "name a file with -o")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "result"
+        yield path
+        _to_stdout(path.read_bytes())
+
+
+def _to_stdout(data: bytes) -> None:
+    """Write and flush; a reader that has gone away (`| head`) is no error."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def width() -> int:
+    """Columns of the terminal, or of COLUMNS; 120 where there is neither."""
+    return max(shutil.get_terminal_size((120, 24)).columns, 60)

@@ -1,0 +1,470 @@
+"""From a recipe to the statements that answer it: pure, and the same for `run` and `show`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from nsys_sql import macros as macro_files
+from nsys_sql import scrub
+from nsys_sql.adapt import CATALOG, Use, adapt, literal, quote, uses
+from nsys_sql.catalog import Catalog, SqlFile, near
+from nsys_sql.errors import NsysSqlError, UsageError
+from nsys_sql.options import Options, param_value
+
+SCHEMA = "nsys"
+ANCHOR_STEPS = ("anchor_candidate", "anchor_choice")
+# Where the choice of the anchor, a row of anchor_choice, goes.
+_CHOSEN = {"anchor_kind": "kind", "anchor_pattern": "pattern", "per_iteration": "per_iteration"}
+
+# Why a relation may be absent, and how to capture again so that it is there.
+_CUDA = ("it was captured without CUDA tracing, or no such operation ran", "--trace=cuda,nvtx")
+_NOT_CAPTURED = {
+    "kernel": ("it was captured without CUDA tracing, or no kernel ran", "--trace=cuda,nvtx"),
+    "memcpy": _CUDA,
+    "memset": _CUDA,
+    "sync": _CUDA,
+    "api_call": ("it was captured without CUDA tracing", "--trace=cuda,nvtx"),
+    "cuda_event": (
+        "it was captured without CUDA event tracing, or the program records no events",
+        "--trace=cuda,nvtx --cuda-event-trace=true",
+    ),
+    "graph_exec": (
+        "no CUDA graph was traced as a whole",
+        "--trace=cuda,nvtx --cuda-graph-trace=graph",
+    ),
+    "nvtx": (
+        "it was captured without NVTX tracing, or the program has no NVTX ranges",
+        "--trace=cuda,nvtx",
+    ),
+    "osrt_call": ("it was captured without OS runtime tracing", "--trace=cuda,nvtx,osrt"),
+    "gpu_metric": ("no hardware counters were sampled", "--gpu-metrics-devices=all"),
+    "gpu_metric_info": ("no hardware counters were sampled", "--gpu-metrics-devices=all"),
+    "sched_event": ("thread scheduling was not recorded", "--cpuctxsw=process-tree"),
+}
+_SOURCE = re.compile(rf'\b{CATALOG}\."(\w+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one trace holds: {table: {column: DuckDB type}}, and which tables are rebuilt.
+
+    `relations` is set for a database that `build` made: {canonical relation: (whether the trace
+    had it, its columns)}.
+    """
+
+    tables: Mapping[str, Mapping[str, str]]
+    scrubbed: frozenset[str] = frozenset()
+    relations: Mapping[str, tuple[bool, tuple[str, ...]]] | None = None
+
+    def find(self, table: str) -> str | None:
+        """The trace's own name of a table: equal without case, else its highest _V<n>."""
+        return _table_names(tuple(self.tables)).get(table.lower())
+
+    def has(self, table: str, column: str | None = None) -> bool:
+        """Whether the trace has a table, or a column of it."""
+        actual = self.find(table)
+        if actual is None or column is None:
+            return actual is not None
+        return column.lower() in {name.lower() for name in self.tables[actual]}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a plan.
+
+    kind: schema, setting, variable, macro, scrub, table, view, step, recipe. `name` is what it
+    makes or sets. `sql` has no final semicolon. `key` changes when the outcome would; `tables` are
+    the source tables of the trace it ends up reading, `file` is where its text comes from.
+    """
+
+    kind: str
+    name: str
+    sql: str
+    comment: str = ""
+    key: str = ""
+    tables: tuple[str, ...] = ()
+    file: SqlFile | None = None
+
+
+@lru_cache(maxsize=8)
+def _table_names(tables: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, tuple[int, str]] = {}
+    for table in tables:
+        suffix = re.fullmatch(r"(.+)_V([0-9]+)", table, re.IGNORECASE)
+        if suffix:
+            base, version = suffix[1].lower(), int(suffix[2])
+            if version > found.get(base, (-1, ""))[0]:
+                found[base] = (version, table)
+    names = {base: table for base, (_, table) in found.items()}
+    names.update({table.lower(): table for table in tables})
+    return names
+
+
+def source_tables(file: SqlFile) -> tuple[str, ...]:
+    """The source tables an adapter names, without parsing it."""
+    return tuple(dict.fromkeys(_SOURCE.findall(file.body)))
+
+
+@lru_cache(maxsize=256)
+def adapter_uses(file: SqlFile) -> tuple[Use, ...]:
+    """The source tables an adapter reads, with columns and expected types."""
+    return uses(file.body, file.optional, file.columns, file.label)
+
+
+def result_name(recipe: SqlFile) -> str:
+    """The relation under which audits and notes find a recipe's result."""
+    return "result_" + recipe.name.replace("-", "_")
+
+
+def not_captured(relations: Sequence[str]) -> tuple[str, str | None]:
+    """What to say, and to do, about a need that a trace does not meet (any of `relations`)."""
+    noun = " and no ".join(each.replace("_", " ") for each in relations)
+    why, flags = _NOT_CAPTURED.get(relations[0], ("it was not captured, or not exported", ""))
+    hint = f"re-capture with `nsys profile {flags}`" if flags else None
+    return f"this export has no {noun} table: {why}", hint
+
+
+def script(statements: Iterable[Statement]) -> str:
+    """The statements as one commented script."""
+    parts = []
+    for statement in statements:
+        comment = f"-- {statement.name} — {statement.comment}\n" if statement.comment else ""
+        parts.append(f"{comment}{statement.sql};\n")
+    return "\n".join(parts)
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """Keys and source tables of what a plan makes, recorded as it is made."""
+
+    values: dict[str, str]
+    keys: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def record(
+        self,
+        name: str,
+        sql: str,
+        inputs: Iterable[str] = (),
+        variables: Iterable[str] = (),
+        tables: Iterable[str] = (),
+    ) -> str:
+        """Give `name` the key of its text, its variables' values and what it reads."""
+        inputs = sorted(inputs)
+        parts = [sql, *(f"{each}={self.values.get(each, '')}" for each in sorted(variables))]
+        parts += [self.keys.get(each, "") for each in inputs]
+        self.keys[name] = hashlib.sha1("\0".join(parts).encode()).hexdigest()
+        reached = set(tables).union(*(self.tables.get(each, ()) for each in inputs))
+        self.tables[name] = tuple(sorted(reached))
+        return self.keys[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Everything that stays the same over the plans of one opened trace.
+
+    `taxonomy` gives the macros made from the taxonomy's rules, when they are needed.
+    """
+
+    catalog: Catalog
+    shape: Shape
+    options: Options
+    taxonomy: Callable[[], Sequence[str]] = tuple
+    schema: str = SCHEMA
+    alias: str = CATALOG
+    all_tables: bool = False
+
+    # ------------------------------------------------------------------ names
+
+    def retarget(self, sql: str) -> str:
+        """The same SQL in the caller's schema."""
+        return sql if self.schema == SCHEMA else re.sub(rf"\b{SCHEMA}\.", f"{self.schema}.", sql)
+
+    def adapter(self, name: str) -> SqlFile:
+        """The adapter of a relation: the first variant whose conditions hold, else the newest."""
+        for variant in self.catalog.variants.get(name, ()):
+            if all(
+                self.shape.has(when.table, when.column) == when.is_present for when in variant.when
+            ):
+                return variant
+        return self.catalog.adapters[name]
+
+    def is_present(self, relation: str) -> bool:
+        """Whether the trace has the source table of a canonical relation."""
+        if self.shape.relations is not None:
+            return self.shape.relations.get(relation, (False, ()))[0]
+        table = self.adapter(relation).source_table
+        return table is not None and self.shape.has(table)
+
+    def macros(self) -> dict[str, macro_files.Macro]:
+        """Every macro by name."""
+        return macro_files.collect(self.catalog.macros.values(), self.taxonomy())
+
+    def params(self, files: Iterable[SqlFile], given: Mapping[str, object]) -> dict[str, str]:
+        """The parameters as SQL text; unknown or malformed ones are usage errors."""
+        known = {param.name: param for file in files for param in file.params}
+        values: dict[str, str] = {}
+        for name, value in self.options.params.items():
+            if name in known:
+                values[name] = param_value(known[name], value)
+        for name, value in given.items():
+            if name not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise UsageError(
+                    f"there is no parameter {name!r} here",
+                    hint=near(name, known) or f"parameters: {listed}",
+                )
+            values[name] = param_value(known[name], value)
+        return values
+
+    # ------------------------------------------------------------------ closure
+
+    def closure(self, roots: Iterable[tuple[str, str]]) -> set[str]:
+        """All relations and macros that the (origin, name) pairs need, anchor steps included."""
+        macros = self.macros()
+        seen: set[str] = set()
+        stack = list(roots)
+        while stack:
+            origin, name = stack.pop()
+            if name in seen or name.startswith("result_"):
+                continue
+            seen.add(name)
+            if name in self.catalog.steps:
+                step = self.catalog.steps[name]
+                stack += [(step.label, each) for each in step.inputs]
+                if name == "iteration" and self.options.is_auto:
+                    stack += [
+                        (step.label, each) for each in ANCHOR_STEPS if each in self.catalog.steps
+                    ]
+            elif name in macros:
+                stack += [(origin, each) for each in macros[name].calls]
+            elif name not in self.catalog.adapters and name != "capability":
+                raise NsysSqlError(
+                    f"{origin} reads {SCHEMA}.{name}, which no adapter, step or macro makes",
+                    hint=near(name, [*self.catalog.adapters, *self.catalog.steps, *macros]),
+                )
+        return seen
+
+    def recipes(self, names: Iterable[str], audit: bool) -> list[SqlFile]:
+        """The recipes with those whose results they, or their audits, read: dependencies first."""
+        ordered: list[SqlFile] = []
+        active: set[str] = set()
+
+        def visit(name: str) -> None:
+            file = self.catalog.recipe(name)
+            if file in ordered:
+                return
+            if file.name in active:
+                raise NsysSqlError(f"{file.label} depends on its own result")
+            active.add(file.name)
+            for other in self.audits(file) if audit else (file,):
+                for each in other.inputs:
+                    if each.startswith("result_") and each != result_name(file):
+                        visit(each.removeprefix("result_"))
+            active.discard(file.name)
+            ordered.append(file)
+
+        for name in names:
+            visit(name)
+        return ordered
+
+    def audits(self, recipe: SqlFile) -> tuple[SqlFile, ...]:
+        """The recipe's file with its notes and cross-recipe invariants."""
+        entry = self.catalog.entry(recipe.name)
+
+        def find(kind: str, files: Mapping[str, SqlFile], name: str) -> SqlFile:
+            if name not in files:
+                raise NsysSqlError(
+                    f"recipes.yaml gives {recipe.name} the {kind} {name!r}, "
+                    f"but there is no sql/{kind}s/{name}.sql",
+                    hint=near(name, files),
+                )
+            return files[name]
+
+        return (
+            recipe,
+            *(find("note", self.catalog.notes, name) for name in entry.notes),
+            *(find("invariant", self.catalog.invariants, name) for name in entry.invariants),
+        )
+
+    # ------------------------------------------------------------------ plan
+
+    def plan(
+        self,
+        names: Sequence[str] = (),
+        params: Mapping[str, object] | None = None,
+        audit: bool = False,
+        also: Iterable[str] = (),
+    ) -> tuple[Statement, ...]:
+        """The statements that answer the recipes `names`, in order; the recipes come last.
+
+        With `audit`, what their notes and cross-recipe invariants read is built too. `also` are
+        further relations and macros to make.
+        """
+        recipes = self.recipes(names, audit)
+        files = [each for file in recipes for each in (self.audits(file) if audit else (file,))]
+        roots = [(file.label, name) for file in files for name in file.inputs]
+        needed = self.closure([*roots, *(("the query", name) for name in also)])
+        steps = [self.catalog.steps[name] for name in self.catalog.order if name in needed]
+        given = self.params([*steps, *files], params or {})
+        options = self.options.variables()
+        ledger = _Ledger(values={**options, **given})
+
+        body = [*self._macros(needed, ledger)]
+        if "capability" in needed:
+            body.append(self._capability(ledger))
+        for name in sorted(needed & set(self.catalog.adapters)):
+            body += self._adapter(name, ledger)
+        body += self._steps(steps, ledger)
+        for file in recipes:
+            sql = self.retarget(file.body)
+            name = result_name(file)
+            key = ledger.record(name, sql, file.inputs, file.variables)
+            body.append(
+                Statement("recipe", file.name, sql, file.question, key, ledger.tables[name], file)
+            )
+        used = {name for each in body if each.file for name in each.file.variables}
+        used.update(name for file in files for name in file.variables)
+        head = [
+            Statement(
+                "schema",
+                self.schema,
+                f"CREATE SCHEMA IF NOT EXISTS {self.schema}",
+                "everything of nsys-sql lives in this schema",
+            )
+        ]
+        for name, value in {**options, **given}.items():
+            if name in used and (name in given or not value.startswith("NULL::")):
+                comment = "parameter" if name in given else "option"
+                head.append(Statement("variable", name, f"SET VARIABLE {name} = {value}", comment))
+        return (*head, *body)
+
+    def _macros(self, needed: set[str], ledger: _Ledger) -> Iterator[Statement]:
+        for macro in macro_files.in_order(self.macros(), needed):
+            sql = self.retarget(macro.sql)
+            key = ledger.record(macro.name, sql, macro.calls, macro.variables)
+            comment = macro.file.question if macro.file else "generated from the taxonomy"
+            yield Statement("macro", macro.name, sql, comment, key, (), macro.file)
+
+    def _capability(self, ledger: _Ledger) -> Statement:
+        rows = []
+        for name in sorted(self.catalog.adapters):
+            table = self.adapter(name).source_table
+            shown = literal(table) if table else "NULL"
+            rows.append(f"    ({literal(name)}, {shown}, {str(self.is_present(name)).lower()})")
+        sql = (
+            f"CREATE OR REPLACE TABLE {self.schema}.capability AS\n"
+            "SELECT relation, source_table::VARCHAR AS source_table, is_present\nFROM (VALUES\n"
+            + ",\n".join(rows)
+            + "\n) AS c(relation, source_table, is_present)"
+        )
+        key = ledger.record("capability", sql)
+        return Statement("table", "capability", sql, "which relations the trace has", key)
+
+    def _adapter(self, name: str, ledger: _Ledger) -> Iterator[Statement]:
+        if self.shape.relations is not None:
+            yield self._built_relation(name, self.shape.relations, ledger)
+            return
+        file = self.adapter(name)
+        tables: dict[str, Mapping[str, str]] = {}
+        references: dict[str, str] = {}
+        for use in adapter_uses(file):
+            actual = self.shape.find(use.table)
+            if actual is None:
+                continue
+            tables[use.table] = self.shape.tables[actual]
+            if actual in self.shape.scrubbed or self.is_odd(actual):
+                target = self.scrub_name(actual)
+                references[use.table] = f"temp.{quote(target)}"
+                sql = scrub.statement(target, self.alias, actual, self.used_columns(actual))
+                key = ledger.record(f"scrub {actual}", sql, tables=(actual,))
+                comment = f"{actual} holds values that DuckDB refuses"
+                yield Statement("scrub", actual, sql, comment, key, (actual,))
+            elif actual != use.table or self.alias != CATALOG:
+                references[use.table] = f"{self.alias}.{quote(actual)}"
+        sql = adapt(file.body, tables, file.optional, references, file.columns, file.label)
+        kind = "table" if file.is_materialized or self.all_tables else "view"
+        create = f"CREATE OR REPLACE {kind.upper()} {self.schema}.{name} AS\n{sql}"
+        actuals = tuple(filter(None, (self.shape.find(table) for table in tables)))
+        scrubs = [f"scrub {each}" for each in actuals]
+        key = ledger.record(name, create, scrubs, tables=actuals)
+        yield Statement(kind, name, create, file.question, key, actuals, file)
+
+    def _built_relation(
+        self, name: str, relations: Mapping[str, tuple[bool, tuple[str, ...]]], ledger: _Ledger
+    ) -> Statement:
+        file = self.catalog.adapters[name]
+        has = set(relations.get(name, (False, ()))[1])
+        columns = ",\n".join(
+            f"    b.{each.name}"
+            if each.name in has
+            else f"    CAST(NULL AS {each.type}) AS {each.name}"
+            for each in file.columns
+        )
+        source = f"FROM {self.alias}.{SCHEMA}.{name} AS b" if has else "WHERE false"
+        kind = "table" if self.all_tables else "view"
+        sql = f"CREATE OR REPLACE {kind.upper()} {self.schema}.{name} AS\nSELECT\n{columns}\n{source}"
+        return Statement(kind, name, sql, file.question, ledger.record(name, sql), (), file)
+
+    def _steps(self, steps: Sequence[SqlFile], ledger: _Ledger) -> Iterator[Statement]:
+        if not steps:
+            return
+        yield Statement(
+            "setting",
+            "preserve_insertion_order",
+            "SET preserve_insertion_order = false",
+            "steps promise no order of rows: read the trace with all threads",
+        )
+        for file in steps:
+            name = file.name
+            sql = f"CREATE OR REPLACE TABLE {self.schema}.{name} AS\n{self.retarget(file.body)}"
+            key = ledger.record(name, sql, file.inputs, file.variables)
+            yield Statement("step", name, sql, file.question, key, ledger.tables[name], file)
+            if name == "anchor_choice" and self.options.is_auto:
+                columns = {column.name for column in file.columns}
+                for variable, column in _CHOSEN.items():
+                    if column in columns:
+                        chosen = f"(SELECT {column} FROM {self.schema}.anchor_choice)"
+                        ledger.values[variable] = f"{chosen} {key}"
+                        yield Statement(
+                            "variable",
+                            variable,
+                            f"SET VARIABLE {variable} = {chosen}",
+                            "of the anchor that was found",
+                        )
+        yield Statement(
+            "setting",
+            "preserve_insertion_order",
+            "SET preserve_insertion_order = true",
+            "a result keeps the order of its ORDER BY",
+        )
+
+    # ------------------------------------------------------------------ scrub
+
+    def scrub_name(self, table: str) -> str:
+        """The temporary table that stands in for a table of the trace."""
+        return f"{self.schema}_{table}"
+
+    def used_columns(self, table: str) -> dict[str, str]:
+        """The columns of a trace's table that any adapter reads: {its own name: wanted type}."""
+        own = {column.lower(): column for column in self.shape.tables[table]}
+        found: dict[str, str] = {}
+        for name in self.catalog.adapters:
+            file = self.adapter(name)
+            if not any(self.shape.find(source) == table for source in source_tables(file)):
+                continue
+            for use in adapter_uses(file):
+                if self.shape.find(use.table) == table:
+                    for column, wanted in use.columns.items():
+                        if column in own:
+                            found[own[column]] = wanted
+        return found
+
+    def is_odd(self, table: str) -> bool:
+        """Whether a declared type is not the one the adapters expect."""
+        columns = self.shape.tables[table]
+        return any(columns[name] != wanted for name, wanted in self.used_columns(table).items())

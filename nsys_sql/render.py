@@ -1,0 +1,133 @@
+"""Results for a person: every value in a fitting unit, long names cut, no control characters."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from nsys_sql import formats, humanize, tree
+from nsys_sql.formats import CheckLike, ColumnLike, Report, Row, is_number
+
+FORMATS = ("table", "json", "csv", "markdown")
+_GUTTER = 2
+_NARROWEST = 12
+
+
+def render(reports: Sequence[Report], form: str, *, width: int = 120, limit: int = 0) -> str:
+    """Results one after another: an array in json, a leading `trace` column in csv."""
+    if form == "json":
+        return formats.json_text(reports)
+    if form == "csv":
+        return formats.csv_text(reports, with_trace=len(reports) > 1)
+    answered = [report for report in reports if report.failure is None]
+    if form == "markdown":
+        return "\n".join(formats.markdown(report) for report in answered)
+    return "\n".join(table(report, width, limit) for report in answered)
+
+
+def table(report: Report, width: int, limit: int = 0) -> str:
+    """The report for a person, in lines of about `width` characters; `limit` 0 shows all rows."""
+    path = humanize.clean(str(report.trace.get("path", "")))
+    head = f"{report.recipe} - {report.question}\n{path}" if report.question else ""
+    parts = [head, banner(report.checks, width)]
+    names = [column.name for column in report.columns]
+    if report.recipe == "budget" and tree.fits(names):
+        parts.append(tree.render(names, report.rows))
+    else:
+        parts.append(listing(report.columns, report.rows, width, limit))
+    if report.notes:
+        parts.append("Notes\n" + "\n".join(_bullet(note, width) for note in report.notes))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def listing(
+    columns: Sequence[ColumnLike], rows: Sequence[Row], width: int, limit: int, none: str = ""
+) -> str:
+    """A grid of at most `limit` rows (0: all) that says what it leaves out; `none` if empty."""
+    if not rows:
+        return none or "(no rows)"
+    shown = rows[:limit] if limit else rows
+    left = len(rows) - len(shown)
+    more = f"\n\n... {left} more rows (--limit 0 for all, or --format csv)" if left else ""
+    return grid(columns, shown, width) + more
+
+
+def banner(checks: Sequence[CheckLike], width: int) -> str:
+    """The checks that did not hold, failures first; empty where all held."""
+    lines = []
+    for status, word in (("fail", "FAILED"), ("warn", "WARNING")):
+        lines += [
+            textwrap.fill(
+                f"{word} {check.name}: {humanize.clean(str(check.detail))}",
+                max(width, 40),
+                subsequent_indent="    ",
+            )
+            for check in checks
+            if check.status == status
+        ]
+    return "\n".join(lines)
+
+
+def _bullet(text: str, width: int) -> str:
+    return textwrap.fill(
+        humanize.clean(text),
+        max(width, 40),
+        initial_indent="- ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def grid(columns: Sequence[ColumnLike], rows: Sequence[Row], width: int) -> str:
+    """Rows under their column names, each value in a fitting unit, numbers to the right."""
+    cells = [
+        [
+            humanize.cell(value, column.name, column.unit)
+            for value, column in zip(row, columns, strict=True)
+        ]
+        for row in rows
+    ]
+    right = [is_number(column) for column in columns]
+    body = [max((len(row[i]) for row in cells), default=0) for i in range(len(columns))]
+    heads = [_fold(_header(c), max(space, 8)) for c, space in zip(columns, body, strict=True)]
+    needed = [max(space, *map(len, head)) for space, head in zip(body, heads, strict=True)]
+    widths = _fit(needed, [not number for number in right], width - _GUTTER * (len(columns) - 1))
+    depth = max(map(len, heads))
+    top = [[""] * (depth - len(head)) + head for head in heads]
+    cut = [[humanize.shorten(text, widths[i]) for i, text in enumerate(row)] for row in cells]
+    return tree.align([list(line) for line in zip(*top, strict=True)], cut, right)
+
+
+def _header(column: ColumnLike) -> str:
+    """The column's name without its unit, since every value shows its own."""
+    name, unit = column.name, column.unit.lower()
+    for suffix in (unit, "pct", "bytes"):
+        if (
+            unit not in ("-", "count")
+            and name.endswith(f"_{suffix}")
+            and not name.endswith(f"per_{suffix}")
+        ):
+            return name[: -len(suffix) - 1]
+    return name
+
+
+def _fold(name: str, width: int) -> list[str]:
+    """A column name broken at its underscores, so that it is no wider than its values."""
+    lines = [""]
+    for word in name.replace("_", "_ ").split(" "):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip("_")) > width:
+            lines.append("")
+        lines[-1] += word
+    return lines
+
+
+def _fit(needed: list[int], text: list[bool], width: int) -> list[int]:
+    """Column widths that together stay within `width` where cutting text columns can do it."""
+    widths = list(needed)
+    while sum(widths) > width:
+        wide = [i for i, is_text in enumerate(text) if is_text and widths[i] > _NARROWEST]
+        if not wide:
+            break
+        widths[max(wide, key=lambda i: (widths[i], i))] -= 1
+    return widths

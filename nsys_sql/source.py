@@ -1,0 +1,164 @@
+"""The file before DuckDB sees it: is it a readable SQLite file, and may it be read in place?"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsys_sql.errors import InputError
+
+MAGIC = b"SQLite format 3\x00"
+DUCKDB_MAGIC = b"DUCK"
+_HEADER_BYTES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first bytes of a file say; `page_count` is None where it is not to be trusted."""
+
+    is_duckdb: bool
+    page_size: int
+    page_count: int | None
+    is_wal: bool
+    size: int
+
+
+def read_header(path: Path) -> Header:
+    """Check that a path is a readable SQLite or DuckDB file, by its bytes alone."""
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(
+                f"{path} is a directory", hint="give the .sqlite file that `nsys export` wrote"
+            )
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{path} is not a regular file", hint="save it to a file first")
+        with path.open("rb") as file:
+            head = file.read(_HEADER_BYTES)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the path
+        raise InputError(f"{str(path)!r} is no path: {error}") from None
+    if size == 0:
+        raise InputError(f"{path} is empty", hint="export the report again")
+    if head[8:12] == DUCKDB_MAGIC:
+        return Header(True, 0, None, False, size)
+    if not head.startswith(MAGIC):
+        raise InputError(
+            f"{path} is not an SQLite database, or it is encrypted",
+            hint="export the report first: `nsys export --type=sqlite REPORT.nsys-rep`",
+        )
+    if len(head) < _HEADER_BYTES:
+        raise InputError(f"{path} is truncated: {size} bytes", hint="copy or export it again")
+    page_size = int.from_bytes(head[16:18], "big")
+    page_size = 65536 if page_size == 1 else page_size
+    # SQLite itself trusts the page count only where both change counters agree.
+    is_counted = head[24:28] == head[92:96]
+    page_count = int.from_bytes(head[28:32], "big") if is_counted else 0
+    return Header(False, page_size, page_count or None, 2 in head[18:20], size)
+
+
+def check_size(path: Path, header: Header) -> str | None:
+    """Refuse a file shorter than its header says; return a warning for one that is longer."""
+    if header.page_count is None:
+        return None
+    wanted = header.page_size * header.page_count
+    if header.size < wanted:
+        raise InputError(
+            f"{path} is truncated: {header.size} bytes of {wanted}",
+            hint="copy it again, or export the report again",
+        )
+    if header.size > wanted:
+        return f"the file is {header.size - wanted} bytes longer than its SQLite header says"
+    return None
+
+
+def companions(path: Path) -> list[Path]:
+    """The -wal and -journal files beside a database that hold something."""
+    found = []
+    for suffix in ("-wal", "-journal"):
+        companion = path.with_name(path.name + suffix)
+        with contextlib.suppress(OSError):
+            if companion.stat().st_size > 0:
+                found.append(companion)
+    return found
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Size, time of change and identity of a file: equal before and after means unchanged."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+_folders: set[Path] = set()
+
+
+def private_folder(temp_directory: str | None) -> Path:
+    """A new folder that only this user may read; `remove` it, or it goes at exit."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="nsys-sql-", dir=temp_directory))
+    except OSError as error:
+        raise InputError(
+            f"no temporary folder can be made in {temp_directory or tempfile.gettempdir()}: "
+            f"{error.strerror}",
+            hint="choose another with --temp-directory",
+        ) from None
+    _folders.add(folder)
+    return folder
+
+
+def remove(folder: Path) -> None:
+    """Remove a private folder with everything in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _folders.discard(folder)
+
+
+@atexit.register
+def _remove_all() -> None:
+    for folder in tuple(_folders):
+        remove(folder)
+
+
+def settled_copy(path: Path, beside: Sequence[Path], folder: Path) -> Path:
+    """Copy a database with its log into `folder`, and fold the log into the copy there."""
+    import sqlite3
+
+    files = [path, *beside]
+    before = [stamp(file) for file in files]
+    copy = folder / "trace.sqlite"
+    try:
+        for file in files:
+            shutil.copyfile(file, folder / (copy.name + file.name[len(path.name) :]))
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be copied to {folder}: {error.strerror}",
+            hint="choose a folder with enough room with --temp-directory",
+        ) from None
+    if before != [stamp(file) for file in files] or companions(path) != list(beside):
+        raise InputError(
+            f"{path} changed while it was copied", hint="wait until its writer has finished"
+        )
+    try:
+        with contextlib.closing(sqlite3.connect(copy)) as database:
+            # Applies the log: a WAL is checkpointed, a hot journal rolled back.
+            database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            database.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise InputError(
+            f"{path} is damaged, or not readable as SQLite: {error}",
+            hint="copy it again with the files beside it, or export the report again",
+        ) from None
+    return copy

@@ -1,0 +1,47 @@
+"""What several test files share: fixture traces, and golden files with their update switch."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FIXTURES = ROOT / "fixtures"
+GOLDEN = ROOT / "tests" / "golden"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden from what recipes answer"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--update-golden") and os.environ.get("CI"):
+        raise pytest.UsageError("--update-golden is for people: CI never changes what it checks")
+
+
+def build_sqlite(script: Path, target: Path) -> Path:
+    """Run the SQL text of a fixture into a new SQLite file."""
+    connection = sqlite3.connect(target)
+    try:
+        connection.executescript(script.read_text(encoding="utf-8"))
+        connection.commit()
+    finally:
+        connection.close()
+    return target
+
+
+@pytest.fixture(scope="session")
+def fixture_sqlite(tmp_path_factory):
+    """`fixture_sqlite(name)`: the path of the trace that fixtures/<name>.sql builds."""
+    folder = tmp_path_factory.mktemp("fixtures")
+    built = {}
+
+    def path(name):
+        if name not in built:
+            built[name] = build_sqlite(FIXTURES / f"{name}.sql", folder / f"{name}.sqlite")
+        return built[name]
+
+    return path

@@ -1,0 +1,270 @@
+"""The command line's contract: streams, exit codes, one-line errors, files that are safe."""
+
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from nsys_sql import cli as cli_module
+from nsys_sql.cli import execute
+
+
+@pytest.fixture
+def trace(fixture_sqlite):
+    return str(fixture_sqlite("example"))
+
+
+@pytest.fixture
+def call(capsysbinary, monkeypatch):
+    """`call(*arguments)`: (exit code, stdout, stderr) of one command line."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments):
+        code = execute([str(argument) for argument in arguments])
+        out, err = capsysbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run
+
+
+def process(*arguments, **more):
+    command = [sys.executable, "-m", "nsys_sql", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, **more)
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["run"], "RECIPE"),
+        (["run", "budget"], "TRACE"),
+        (["run", "budgt", "TRACE"], "did you mean 'budget'?"),
+        (["describe", "iteration"], "did you mean 'iterations'?"),
+        (["show", "nope", "TRACE"], "nsys-sql list"),
+        (["run", "budget", "TRACE", "--anchor", "nvtx"], "KIND:PATTERN"),
+        (["run", "budget", "TRACE", "--anchor", "nvtxx:a"], "nvtxx"),
+        (["run", "budget", "TRACE", "--anchor", "nvtx:"], "anchor"),
+        (["run", "budget", "TRACE", "--iterations", "5"], "A:B"),
+        (["run", "budget", "TRACE", "--iterations", "7:2"], "7:2"),
+        (["run", "budget", "TRACE", "--per-iteration", "0"], "--per-iteration"),
+        (["run", "budget", "TRACE", "--skip-first", "-1"], "--skip-first"),
+        (["run", "budget", "TRACE", "--window", "both"], "--window"),
+        (["run", "budget", "TRACE", "--format", "xml"], "--format"),
+        (["run", "budget", "TRACE", "--param", "x"], "NAME=VALUE"),
+        (["run", "budget", "TRACE", "--param", "nope=1"], "nope"),
+        (["run", "budget", "TRACE", "--taxonomy", "/nowhere.yaml"], "/nowhere.yaml"),
+        (["run", "budget", "TRACE", "-o", "TRACE"], "overwrite the trace"),
+        (["run", "budget", "TRACE", "-o", "/nowhere/x"], "/nowhere"),
+        (["run", "budget", "TRACE", "-o", "/"], "folder"),
+        (["run", "budget", "TRACE", "TRACE", "--format", "parquet", "-o", "x"], "parquet"),
+        (["sql", "TRACE"], "query"),
+        (["example", "TRACE"], "exists"),
+    ],
+)
+def test_usage_errors_are_one_line_and_2(call, trace, arguments, words):
+    code, out, err = call(*(trace if argument == "TRACE" else argument for argument in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ") and err.count("\n") == 1 and words in err
+
+
+@pytest.mark.parametrize("command", ["run budget", "inspect", "show budget"])
+def test_unreadable_input_is_3(call, tmp_path, command):
+    (tmp_path / "text.sqlite").write_text("not a database, but long enough to look at" * 50)
+    (tmp_path / "empty.sqlite").touch()
+    sqlite3.connect(tmp_path / "other.sqlite").execute("CREATE TABLE t (x)").connection.close()
+    for name in ("missing.sqlite", "text.sqlite", "empty.sqlite", "other.sqlite", ""):
+        code, out, err = call(*command.split(), tmp_path / name)
+        assert (code, out) == (3, ""), (name, err)
+        assert err.startswith("Error: ") and err.count("\n") == 1
+
+
+def test_a_bug_is_one_line_and_debug_raises(call, monkeypatch):
+    def broken(*_):
+        raise ValueError("two\nlines \x1b[31m")
+
+    monkeypatch.setattr("nsys_sql.commands.list_recipes", broken)
+    code, out, err = call("list")
+    assert (code, out) == (1, "") and err.count("\n") == 1
+    assert err.startswith("Error: ValueError: two lines \\x1b[31m; this is a bug")
+    monkeypatch.setenv("NSYS_SQL_DEBUG", "1")
+    with pytest.raises(ValueError, match="two"):
+        execute(["list"])
+
+
+def test_ctrl_c_is_130_and_quiet(call, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nsys_sql.commands.list_recipes", interrupted)
+    code, out, err = call("list")
+    assert (code, out, err.strip()) == (130, "", "")
+
+
+def test_a_reader_that_leaves_is_no_error():
+    command = f"{sys.executable} -m nsys_sql list | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("0", "")
+
+
+# ---------------------------------------------------------------- start-up
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["run", "--help"], []])
+def test_looking_around_needs_no_engine(arguments):
+    script = (
+        "import sys; from nsys_sql.cli import execute; code = execute(sys.argv[1:]);"
+        "heavy = {'duckdb', 'sqlglot'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_list_is_quick():
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        assert process("list").returncode == 0
+        times.append(time.perf_counter() - begin)
+    assert min(times) < 0.8  # twice the promise, for a busy machine
+
+
+def test_version_and_module_entry():
+    assert process("--version").stdout.startswith("nsys-sql, version ")
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_run_prints_the_envelope(call, trace):
+    code, out, _ = call("run", "budget", trace, "--format", "json")
+    data = json.loads(out)
+    assert code == 0 and data["recipe"] == "budget" and data["trace"]["path"] == trace
+    assert data["rows"][0]["metric"] == "iteration"
+    assert {check["status"] for check in data["checks"]} <= {"ok", "warn"}
+    assert data["parameters"]["anchor"] == "auto"
+
+
+def test_run_formats_hold_the_same_rows(call, trace, tmp_path):
+    rows = json.loads(call("run", "iterations", trace, "--format", "json")[1])["rows"]
+    lines = call("run", "iterations", trace, "--format", "csv")[1].splitlines()
+    assert lines[0] == ",".join(rows[0]) and len(lines) == len(rows) + 1
+    target = tmp_path / "out.parquet"
+    code, out, _ = call("run", "iterations", trace, "--format", "parquet", "-o", target)
+    assert (code, out) == (0, "")
+    import duckdb
+
+    stored = duckdb.sql(f"FROM '{target}'")
+    assert stored.columns == list(rows[0]) and len(stored.fetchall()) == len(rows)
+    assert os.listdir(tmp_path) == ["out.parquet"]
+
+
+def test_parquet_goes_to_a_pipe(trace):
+    command = [sys.executable, "-m", "nsys_sql", "run", "budget", trace, "--format", "parquet"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert done.stdout[:4] == done.stdout[-4:] == b"PAR1"
+
+
+def test_several_traces_do_not_lose_each_other(call, trace, tmp_path):
+    missing = tmp_path / "missing.sqlite"
+    code, out, err = call("run", "budget", missing, trace, "--format", "csv")
+    assert code == 3 and out.startswith("trace,device,metric") and out.count(trace) > 5
+    assert err.count("\n") == 1 and str(missing) in err
+    code, out, _ = call("run", "budget", trace, missing, "--format", "json")
+    good, bad = json.loads(out)
+    assert code == 3 and good["rows"] and bad["error"]["exit_code"] == 3
+    code, out, _ = call("run", "budget", trace, trace)
+    assert code == 0 and out.count(f"\n{trace}\n") == 2
+
+
+def test_output_replaces_a_file_whole_or_not_at_all(call, trace, tmp_path):
+    target = tmp_path / "result.csv"
+    target.write_text("old")
+    code, _, _ = call("run", "budget", tmp_path / "missing", "--format", "csv", "-o", target)
+    assert code == 3 and target.read_text() == "old"
+    code, out, _ = call("run", "budget", trace, "--format", "csv", "-o", target)
+    assert (code, out) == (0, "") and target.read_text().startswith("device,metric")
+    assert os.listdir(tmp_path) == ["result.csv"]
+
+
+def test_the_trace_stays_as_it_was(call, trace, tmp_path):
+    folder = os.path.dirname(trace)
+    with open(trace, "rb") as file:
+        before, names = file.read(), sorted(os.listdir(folder))
+    for command in (["run", "budget"], ["inspect"], ["show", "budget"]):
+        assert call(*command, trace)[0] == 0
+    with open(trace, "rb") as file:
+        assert (file.read(), sorted(os.listdir(folder))) == (before, names)
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(trace)
+    assert call("run", "budget", trace, "-o", link)[0] == 2
+
+
+def test_limit_cuts_tables_and_says_so(call, trace):
+    _, out, _ = call("run", "iterations", trace, "--limit", "1")
+    assert "more rows (--limit 0 for all, or --format csv)" in out
+
+
+def test_sql_reads_its_query_from_everywhere(call, trace, tmp_path, monkeypatch):
+    query = "SELECT count(*) AS n, 9007199254740993 AS big FROM nsys.kernel"
+    file = tmp_path / "query.sql"
+    file.write_text(query)
+    first = call("sql", trace, query, "--format", "csv")
+    assert first[0] == 0 and first[1].splitlines()[0] == "n,big"
+    assert first[1].splitlines()[1].endswith(",9007199254740993")
+    assert call("sql", trace, "-f", file, "--format", "csv") == first
+    monkeypatch.setattr("sys.stdin", io.StringIO(query))
+    assert call("sql", trace, "-", "--format", "csv") == first
+    code, out, err = call("sql", trace, "SELEC 1")
+    assert code == 2 and out == "" and err.startswith("Error: ") and err.count("\n") == 1
+
+
+def test_sql_cannot_write(call, trace, tmp_path):
+    target = tmp_path / "copied.csv"
+    code, _, err = call("sql", trace, f"COPY (SELECT 1) TO '{target}'")
+    assert code == 2 and err.startswith("Error: ") and not target.exists()
+    assert call("sql", trace, 'DELETE FROM trace."StringIds"')[0] == 2
+
+
+def test_show_prints_the_script_and_nothing_else(call, trace):
+    code, out, err = call("show", "budget", trace)
+    assert code == 0 and err == ""
+    assert "ATTACH" in out and out.endswith("\n")
+
+
+def test_describe_says_what_the_header_declares(call):
+    code, out, _ = call("describe", "budget")
+    assert code == 0 and "median_ms" in out and "DOUBLE" in out and "nsys.budget_window" in out
+
+
+def test_list_has_every_recipe(call):
+    from nsys_sql.catalog import load_catalog
+
+    code, out, _ = call("list")
+    assert code == 0
+    assert {line.split()[0] for line in out.splitlines()} == set(load_catalog().recipes)
+    code, out, _ = call("list", "--format", "json")
+    assert {item["recipe"] for item in json.loads(out)} == set(load_catalog().recipes)
+
+
+def test_example_builds_a_trace_once(call, tmp_path):
+    target = tmp_path / "new.sqlite"
+    assert call("example", target) == (0, "", "")
+    code, _, err = call("example", target)
+    assert code == 2 and "--force" in err
+    assert call("example", target, "--force")[0] == 0
+    assert call("run", "budget", target)[0] == 0
+
+
+def test_cli_module_imports_no_engine():
+    assert not hasattr(cli_module, "duckdb")

@@ -1,0 +1,229 @@
+"""The interval macros against Python set algebra on a grid of 21 instants."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+MACROS = Path(__file__).parents[1] / "sql" / "macros" / "interval.sql"
+
+Row = tuple[int | None, int | None, int | None]  # part, start_ns, end_ns
+Window = tuple[int, int, int, int]  # part, window_id, start_ns, end_ns
+Cell = tuple[int | None, int]
+
+instant = st.integers(0, 20)
+maybe_instant = st.one_of(instant, instant, instant, st.none())
+row = st.tuples(st.sampled_from([0, 1, None]), maybe_instant, maybe_instant)
+rows = st.lists(row, max_size=9)
+window = st.tuples(st.sampled_from([0, 1]), instant, instant)
+windows = st.lists(window, max_size=4)
+
+fast = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    """One connection with the macros; each example replaces the tables a, b and w."""
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute("CREATE SCHEMA nsys")
+        connection.execute(MACROS.read_text())
+        yield connection
+
+
+def put(con: duckdb.DuckDBPyConnection, name: str, data: list[Row]) -> None:
+    """Replace table `name` by these rows."""
+    con.execute(f"CREATE OR REPLACE TABLE {name} (part BIGINT, start_ns BIGINT, end_ns BIGINT)")
+    if data:
+        marks = ", ".join(["(?, ?, ?)"] * len(data))
+        con.execute(f"INSERT INTO {name} VALUES {marks}", [x for r in data for x in r])
+
+
+def put_windows(con: duckdb.DuckDBPyConnection, data: list[tuple[int, int, int]]) -> list[Window]:
+    """Replace table w by numbered windows."""
+    numbered = [(part, i, start, end) for i, (part, start, end) in enumerate(data)]
+    con.execute(
+        "CREATE OR REPLACE TABLE w (part BIGINT, window_id BIGINT, start_ns BIGINT, end_ns BIGINT)"
+    )
+    for values in numbered:
+        con.execute("INSERT INTO w VALUES (?, ?, ?, ?)", values)
+    return numbered
+
+
+def cells(data: list[Row]) -> set[Cell]:
+    """The (part, instant) cells that valid rows cover."""
+    return {
+        (part, t)
+        for part, start, end in data
+        if start is not None and end is not None
+        for t in range(start, end)
+    }
+
+
+def islands(con: duckdb.DuckDBPyConnection, query: str) -> set[Cell]:
+    """Run a query of islands, check that they are islands, and return their cells."""
+    found = con.execute(query).fetchall()
+    assert all(start < end for _, start, end in found)
+    by_part: dict[int | None, list[tuple[int, int]]] = {}
+    for part, start, end in found:
+        by_part.setdefault(part, []).append((start, end))
+    for spans in by_part.values():
+        spans.sort()
+        for (_, before), (after, _) in pairwise(spans):
+            assert before < after, "islands touch or overlap"
+    return cells(found)
+
+
+@fast
+@given(a=rows)
+def test_union_and_measure(con: duckdb.DuckDBPyConnection, a: list[Row]) -> None:
+    put(con, "a", a)
+    assert islands(con, "FROM nsys.iv_union('a', part)") == cells(a)
+    measured = dict(con.execute("FROM nsys.iv_measure('a', part)").fetchall())
+    expected: dict[int | None, int] = {}
+    for part, _ in cells(a):
+        expected[part] = expected.get(part, 0) + 1
+    assert measured == expected
+    once = "WITH u AS (FROM nsys.iv_union('a', part))"
+    again = f"{once} FROM nsys.iv_union('u', part) ORDER BY ALL"
+    assert con.execute(again).fetchall() == con.execute(f"{once} FROM u ORDER BY ALL").fetchall()
+
+
+@fast
+@given(a=rows)
+def test_gaps_are_the_holes_inside(con: duckdb.DuckDBPyConnection, a: list[Row]) -> None:
+    put(con, "a", a)
+    covered = cells(a)
+    hull: set[Cell] = set()
+    for part in {p for p, _ in covered}:
+        times = [t for p, t in covered if p == part]
+        hull |= {(part, t) for t in range(min(times), max(times) + 1)}
+    assert islands(con, "FROM nsys.iv_gaps('a', part)") == hull - covered
+
+
+@fast
+@given(a=rows, b=rows)
+def test_intersect_and_subtract(con: duckdb.DuckDBPyConnection, a: list[Row], b: list[Row]) -> None:
+    put(con, "a", a)
+    put(con, "b", b)
+    assert islands(con, "FROM nsys.iv_intersect('a', 'b')") == cells(a) & cells(b)
+    assert islands(con, "FROM nsys.iv_subtract('a', 'b')") == cells(a) - cells(b)
+
+
+@fast
+@given(a=rows, w=windows)
+def test_clip_and_measure_in(
+    con: duckdb.DuckDBPyConnection, a: list[Row], w: list[tuple[int, int, int]]
+) -> None:
+    put(con, "a", a)
+    numbered = put_windows(con, w)
+    key = "{part: part, id: window_id}"
+    clip_then_union = f"""
+        WITH clipped AS (FROM nsys.iv_clip('a', 'w')),
+        island AS (FROM nsys.iv_union('clipped', {key}))
+        SELECT part.id, start_ns, end_ns FROM island ORDER BY ALL
+    """
+    union_then_clip = """
+        WITH island AS (FROM nsys.iv_union('a', part)),
+        clipped AS (FROM nsys.iv_clip('island', 'w'))
+        SELECT window_id, start_ns, end_ns FROM clipped ORDER BY ALL
+    """
+    expected = {
+        (window_id, t)
+        for part, window_id, start, end in numbered
+        for t in range(start, end)
+        if (part, t) in cells(a)
+    }
+    assert islands(con, clip_then_union) == expected
+    assert con.execute(clip_then_union).fetchall() == con.execute(union_then_clip).fetchall()
+    measured = con.execute("SELECT window_id, measure_ns FROM nsys.iv_measure_in('a', 'w')")
+    assert dict(measured.fetchall()) == {
+        window_id: sum(i == window_id for i, _ in expected)
+        for _, window_id, start, end in numbered
+        if start < end
+    }
+
+
+def test_clip_keeps_rows_apart(con: duckdb.DuckDBPyConnection) -> None:
+    put(con, "a", [(0, 0, 10), (0, 0, 10), (0, 4, 4), (0, 9, 3)])
+    put_windows(con, [(0, 5, 20), (0, 2, 8), (1, 0, 20)])
+    found = con.execute("FROM nsys.iv_clip('a', 'w') ORDER BY ALL").fetchall()
+    assert found == [(0, 0, 5, 10), (0, 0, 5, 10), (0, 1, 2, 8), (0, 1, 2, 8)]
+
+
+def test_part_is_any_expression(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute(
+        "CREATE OR REPLACE TABLE o AS SELECT * FROM"
+        " (VALUES (1, 7, 0, 5), (1, 9, 4, 8), (2, 7, 1, 2)) t(device, stream_id, start_ns, end_ns)"
+    )
+    query = "SELECT * FROM nsys.iv_measure('o', {}) ORDER BY ALL"
+    assert con.execute(query.format("device")).fetchall() == [(1, 8), (2, 1)]
+    assert con.execute(query.format("NULL")).fetchall() == [(None, 8)]
+    struct = con.execute(query.format("{d: device, s: stream_id}")).fetchall()
+    assert [measure for _, measure in struct] == [5, 4, 1]
+
+
+@pytest.mark.parametrize("name", ["island", "edge", "stretch", "valid", "w", "r", "i", "e", "part"])
+def test_argument_may_be_a_cte_of_any_name(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """A CTE hides a table of its name, and no name inside a macro hides the CTE."""
+    con.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT 0 part, 0 AS start_ns, 99 AS end_ns")
+    try:
+        ctes = f"""
+            WITH {name} AS (
+                SELECT * FROM (VALUES (0, 1, 2, 6), (0, 1, 4, 9), (0, 2, 8, 12))
+                    t(part, window_id, start_ns, end_ns)
+            )
+        """
+        calls = {
+            f"iv_union('{name}', part)": [(0, 2, 12)],
+            f"iv_measure('{name}', part)": [(0, 10)],
+            f"iv_gaps('{name}', part)": [],
+            f"iv_intersect('{name}', '{name}')": [(0, 2, 12)],
+            f"iv_subtract('{name}', '{name}')": [],
+            f"iv_measure_in('{name}', '{name}')": [(0, 1, 5), (0, 1, 4), (0, 2, 4)],
+        }
+        for call, expected in calls.items():
+            found = con.execute(f"{ctes} SELECT * FROM nsys.{call} ORDER BY ALL").fetchall()
+            if "measure_in" in call:  # windows that share an id are one window of several pieces
+                expected = [(0, 1, 9), (0, 2, 4)]
+            assert found == expected, call
+    finally:
+        con.execute(f"DROP TABLE {name}")
+
+
+def test_times_are_bigint(con: duckdb.DuckDBPyConnection) -> None:
+    put(con, "a", [(0, 2**62, 2**62 + 5)])
+    put_windows(con, [(0, 0, 2**62 + 2)])
+    for call in ("iv_measure('a', part)", "iv_measure_in('a', 'w')"):
+        described = con.execute(f"DESCRIBE SELECT measure_ns FROM nsys.{call}").fetchall()
+        assert described[0][1] == "BIGINT"
+    assert con.execute("SELECT measure_ns FROM nsys.iv_measure_in('a', 'w')").fetchall() == [(2,)]
+
+
+def test_cost_grows_with_rows_only(con: duckdb.DuckDBPyConnection) -> None:
+    """Half a million rows in 500 windows; a quadratic window would take minutes anywhere."""
+    con.execute(
+        "CREATE OR REPLACE TABLE big AS SELECT 0 AS part, i * 10 AS start_ns,"
+        " i * 10 + (hash(i) % 30)::BIGINT AS end_ns FROM range(500000) t(i)"
+    )
+    con.execute(
+        "CREATE OR REPLACE TABLE w AS SELECT 0 AS part, i AS window_id, i * 10000 AS start_ns,"
+        " (i + 1) * 10000 AS end_ns FROM range(501) t(i)"
+    )
+    began = time.monotonic()
+    total = con.execute("SELECT measure_ns FROM nsys.iv_measure('big', part)").fetchone()
+    parts = con.execute("SELECT sum(measure_ns) FROM nsys.iv_measure_in('big', 'w')").fetchone()
+    islands_ns = con.execute(
+        "SELECT sum(end_ns - start_ns) FROM nsys.iv_union('big', part)"
+    ).fetchone()
+    assert total == parts == islands_ns
+    assert time.monotonic() - began < 30
+    con.execute("DROP TABLE big")

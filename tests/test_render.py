@@ -1,0 +1,221 @@
+"""What a person and a program get to see of the same rows."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import dataclass
+
+import pytest
+
+from nsys_sql import humanize
+from nsys_sql.catalog import Column
+from nsys_sql.formats import Report, markdown
+from nsys_sql.render import render
+
+
+@dataclass
+class Check:
+    name: str
+    status: str
+    detail: str
+
+
+def column(name, type_="BIGINT", unit="-", description=""):
+    return Column(name, type_, unit, description)
+
+
+KERNELS = (column("kernel", "VARCHAR"), column("count"), column("work_ms", "DOUBLE", "ms"))
+LONG = "void cutlass::gemm::kernel::" + "x" * 300 + "<float, 128>(Params)"
+
+
+def report(columns=KERNELS, rows=(("k", 1, 2.5),), recipe="kernels", **more):
+    trace = {"path": "a.sqlite"}
+    return Report(recipe, "0.1.0", trace, "what ran?", columns=columns, rows=rows, **more)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "unit", "text"),
+    [
+        (None, "busy_ns", "ns", "-"),
+        (0, "busy_ns", "ns", "0"),
+        (456, "busy_ns", "ns", "456 ns"),
+        (1234, "busy_ns", "ns", "1.234 us"),
+        (999_960, "busy_ns", "ns", "1.000 ms"),
+        (999_949, "busy_ns", "ns", "999.9 us"),
+        (29_390_000_000, "busy_ns", "ns", "29.39 s"),
+        (-1500, "busy_ns", "ns", "-1.500 us"),
+        (812.3456, "median_ms", "ms", "812.3 ms"),
+        (0.0004, "median_ms", "ms", "400 ns"),
+        (1_234_567_890, "start_ns", "ns", "1.234568 s"),
+        (-1_500, "gap_start_ns", "ns", "-0.000002 s"),
+        (100, "share_pct", "pct", "100%"),
+        (99.97, "share_pct", "pct", "100%"),
+        (12.345, "share_pct", "pct", "12.3%"),
+        (0.001, "share_pct", "pct", "<0.01%"),
+        (0, "share_pct", "pct", "0%"),
+        (512, "copied_bytes", "bytes", "512 B"),
+        (8_000_000, "copied_bytes", "bytes", "8 MB"),
+        (23.456, "rate_gbps", "gbps", "23.46 GB/s"),
+        (1234567, "count", "count", "1,234,567"),
+        (1234567, "stream_id", "-", "1234567"),
+        (math.nan, "x", "-", "-"),
+        (True, "is_matched", "-", "yes"),
+    ],
+)
+def test_a_value_reads_in_a_fitting_unit(value, name, unit, text):
+    assert humanize.cell(value, name, unit) == text
+
+
+def test_no_control_character_reaches_a_terminal():
+    nasty = "a\x1b[31mred\nb\tc\r\u202ed\x00\udc80"
+    shown = humanize.clean(nasty)
+    assert shown.isprintable()
+    assert shown.startswith("a\\x1b[31mred\\nb\\tc\\r\\u202ed\\x00")
+    table = render([report(rows=((nasty, 1, 2.5),), notes=[nasty])], "table")
+    assert "\x1b" not in table and "\r" not in table
+
+
+def test_names_are_cut_in_the_middle_of_a_table_and_nowhere_else():
+    rows = ((LONG, 1, 2.5),)
+    table = render([report(rows=rows)], "table", width=80)
+    assert max(len(line) for line in table.splitlines()) <= 80
+    assert "void cutlass" in table and "128>(Params)" in table and "..." in table
+    assert LONG in render([report(rows=rows)], "csv")
+    assert LONG in render([report(rows=rows)], "json")
+    assert LONG.replace("<", "\\<").replace(">", "\\>") in render([report(rows=rows)], "markdown")
+
+
+def test_shorten_keeps_both_ends():
+    assert humanize.shorten("abcdefghijkl", 9) == "abc...jkl"
+    assert humanize.shorten("abc", 9) == "abc"
+    assert all(len(humanize.shorten("x" * 50, n)) <= n for n in range(60))
+
+
+def test_a_table_says_what_it_leaves_out():
+    many = report(rows=tuple((f"k{i}", i, 1.0) for i in range(10)))
+    cut = render([many], "table", limit=3)
+    assert "k2" in cut and "k3" not in cut
+    assert "... 7 more rows (--limit 0 for all, or --format csv)" in cut
+    assert "more rows" not in render([many], "table", limit=0)
+    assert len(json.loads(render([many], "json", limit=3))["rows"]) == 10
+
+
+def test_an_empty_result_is_said():
+    assert "(no rows)" in render([report(rows=())], "table")
+
+
+def test_failed_checks_stand_above_the_rows_and_notes_below():
+    text = render(
+        [
+            report(
+                checks=[
+                    Check("fine", "ok", ""),
+                    Check("bounded", "warn", "0.7 ms"),
+                    Check("adds_up", "fail", "2 rows"),
+                ],
+                notes=["a lower bound"],
+            )
+        ],
+        "table",
+    )
+    assert text.index("FAILED adds_up: 2 rows") < text.index("WARNING bounded: 0.7 ms")
+    assert text.index("WARNING bounded") < text.index("kernel") or "kernels" in text
+    assert text.index("work") < text.index("Notes\n- a lower bound")
+    assert "fine" not in text
+
+
+def test_json_is_the_envelope():
+    big = 2**63 - 1
+    text = render(
+        [
+            report(
+                columns=(*KERNELS, column("big")),
+                rows=(("a\x1b\U0001f600", None, math.nan, big),),
+                parameters={"anchor": "auto"},
+                checks=[Check("adds_up", "ok", "")],
+                notes=["n"],
+            )
+        ],
+        "json",
+    )
+    assert text.endswith("}\n") and "NaN" not in text and "\U0001f600" in text
+    data = json.loads(text)
+    assert list(data) == [
+        "recipe",
+        "nsys_sql_version",
+        "trace",
+        "parameters",
+        "columns",
+        "rows",
+        "checks",
+        "notes",
+    ]
+    assert data["columns"][2] == {
+        "name": "work_ms",
+        "type": "DOUBLE",
+        "unit": "ms",
+        "description": "",
+    }
+    expected = {"kernel": "a\x1b\U0001f600", "count": None, "work_ms": None, "big": big}
+    assert data["rows"] == [expected]
+    assert data["checks"] == [{"name": "adds_up", "status": "ok", "detail": ""}]
+
+
+def test_several_traces():
+    two = [report(), Report("kernels", "0.1.0", {"path": "b"}, "", failure={"message": "no"})]
+    data = json.loads(render(two, "json"))
+    assert [set(item) & {"rows", "error"} for item in data] == [{"rows"}, {"error"}]
+    assert render(two, "csv") == "trace,kernel,count,work_ms\na.sqlite,k,1,2.5\n"
+    both = render([report(), report()], "table")
+    assert both.count("a.sqlite") == 2
+
+
+def test_csv_survives_a_reader():
+    rows = (('a,"b"\nc', None, 0.1), ("", 0, 1e-30), (" pad", 2**70, math.inf))
+    text = render([report(rows=rows)], "csv")
+    assert "\r" not in text
+    assert list(csv.reader(io.StringIO(text)))[1:] == [
+        ['a,"b"\nc', "", "0.1"],
+        ["", "0", "1e-30"],
+        [" pad", str(2**70), ""],
+    ]
+    assert '\n"",0,' in text  # an empty text is not NULL
+    alone = report(columns=KERNELS[:1], rows=((None,),))
+    assert render([alone], "csv") == 'kernel\n""\n'
+
+
+def test_markdown_cells_cannot_break_out():
+    text = markdown(report(rows=(("a|b<script>\n# c`", 1, 2.5),)))
+    row = next(line for line in text.splitlines() if line.startswith("| a"))
+    assert row == "| a\\|b\\<script\\>\\\\n# c\\` | 1 | 2.5 |"
+
+
+BUDGET = tuple(
+    column(name, kind, unit)
+    for name, kind, unit in (
+        ("device", "BIGINT", "-"),
+        ("metric", "VARCHAR", "-"),
+        ("median_ms", "DOUBLE", "ms"),
+        ("min_ms", "DOUBLE", "ms"),
+        ("max_ms", "DOUBLE", "ms"),
+        ("mean_ms", "DOUBLE", "ms"),
+        ("pct_of_iteration", "DOUBLE", "pct"),
+        ("n", "BIGINT", "count"),
+    )
+)
+
+
+def test_a_budget_is_a_tree_per_device():
+    metrics = ["iteration", "compute_absent", "compute_busy", "comm_busy", "brand_new"]
+    rows = [(d, m, 10.0, 9.0, 11.0, 10.0, 100.0, 5) for d in (0, 1) for m in metrics]
+    text = render([report(columns=BUDGET, rows=rows, recipe="budget")], "table", limit=1)
+    assert text.count("brand_new") == 2 and text.count("\ndevice ") == 2
+    lines = text.splitlines()
+    block = lines[lines.index(next(x for x in lines if x.startswith("device 0"))) :]
+    assert [line.split("  10 ms")[0].rstrip() for line in block[2:5]] == [
+        "iteration",
+        "  = compute_busy",
+        "  + compute_absent",
+    ]
+    assert "9 ms .. 11 ms" in text and "more rows" not in text

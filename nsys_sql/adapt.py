@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -48,14 +49,15 @@ class Use:
     columns: Mapping[str, str]
 
 
-def _parse(sql: str, where: str) -> exp.Expression:
+@lru_cache(maxsize=256)
+def _parse(sql: str, where: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(sql, read="duckdb")
     except SqlglotError as error:
         raise NsysSqlError(f"{where} cannot be parsed: {error}") from error
 
 
-def _sources(tree: exp.Expression, where: str) -> dict[str, exp.Table]:
+def _sources(tree: exp.Expr, where: str) -> dict[str, exp.Table]:
     """The source tables of an adapter by alias. Aliases are unique within a file, by rule."""
     found: dict[str, exp.Table] = {}
     for table in tree.find_all(exp.Table):
@@ -69,7 +71,7 @@ def _sources(tree: exp.Expression, where: str) -> dict[str, exp.Table]:
 
 
 def _expected(
-    tree: exp.Expression,
+    tree: exp.Expr,
     aliases: Mapping[str, exp.Table],
     optional: Iterable[Optional],
     columns: Sequence[Column],
@@ -110,7 +112,7 @@ def uses(
     return tuple(Use(table, read) for table, read in found.items())
 
 
-def _span(node: exp.Expression, where: str) -> tuple[int, int]:
+def _span(node: exp.Expr, where: str) -> tuple[int, int]:
     meta = node.meta
     if "start" not in meta or "end" not in meta:
         raise NsysSqlError(f"{where}: sqlglot gave no position for {node.sql('duckdb')}")
@@ -132,9 +134,7 @@ def adapt(
     without case. Something absent that is not `optional` is an InputError.
     """
     optional = tuple(optional)
-    present = {
-        name.lower(): {column.lower() for column in found} for name, found in tables.items()
-    }
+    present = {name.lower(): {column.lower() for column in found} for name, found in tables.items()}
     elsewhere = {name.lower(): text for name, text in (references or {}).items()}
     may_lack = {
         (each.table.lower(), each.column.lower() if each.column else None) for each in optional
@@ -159,9 +159,7 @@ def adapt(
         and (source.name.lower(), None) in may_lack
     ):
         nulls = [f"    CAST(NULL AS {each.type}) AS {each.name}" for each in columns]
-        return (
-            f"-- this trace has no {source.name}\nSELECT\n" + ",\n".join(nulls) + "\nWHERE false"
-        )
+        return f"-- this trace has no {source.name}\nSELECT\n" + ",\n".join(nulls) + "\nWHERE false"
 
     edits: list[tuple[int, int, str]] = []
     used: dict[str, dict[str, str]] = {alias: {} for alias in aliases}

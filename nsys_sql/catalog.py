@@ -35,7 +35,20 @@ _VARIABLE = re.compile(r"getvariable\(\s*'(\w+)'\s*\)", re.IGNORECASE)
 _REFERENCE = re.compile(r"\bnsys\.(\w+)|\b(result_\w+)")
 
 _TAGS = frozenset(
-    "grain reads param column invariant warning pitfall needs optional materialize when windows".split()
+    {
+        "grain",
+        "reads",
+        "param",
+        "column",
+        "invariant",
+        "warning",
+        "pitfall",
+        "needs",
+        "optional",
+        "materialize",
+        "when",
+        "windows",
+    }
 )
 
 
@@ -216,9 +229,7 @@ def parse(kind: str, path: Path, text: str | None = None) -> SqlFile:
     prose, tags, count = _header(path, lines)
     title = _TITLE.match(lines[0]) if lines else None
     if title is None:
-        raise NsysSqlError(
-            f"{path}: the first line must read `-- name — the question it answers`"
-        )
+        raise NsysSqlError(f"{path}: the first line must read `-- name — the question it answers`")
 
     def match(pattern: re.Pattern[str], tag: str, value: str) -> re.Match[str]:
         found = pattern.match(value)

@@ -155,7 +155,14 @@ def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
 
 
 @cli.command(name="list")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="table is for reading.",
+)
 def list_(form: str) -> int:
     """Show every recipe with the question it answers.
 
@@ -279,7 +286,8 @@ def execute(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("NSYS_SQL_DEBUG") == "1":
             raise
-        if type(error).__name__ == "InterruptException":
+        # Ctrl-C during a query surfaces as an exception of DuckDB's, which is not imported here.
+        if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
             return _INTERRUPTED
         return _fail(
             f"{type(error).__name__}: {error}",

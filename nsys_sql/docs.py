@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -119,16 +121,49 @@ def _columns(file: SqlFile) -> str:
 
 
 def cli_page() -> str:
-    """The help of every command."""
+    """Every command with its arguments and options.
+
+    Written from click's parameters and not from its help text, which another click lays out anew.
+    """
     from nsys_sql.cli import cli
 
-    blocks = [("nsys-sql", cli), *((f"nsys-sql {n}", c) for n, c in cli.commands.items())]
-    return _page("# Command line", *(_help(name, command) for name, command in blocks))
+    return _page(
+        "# Command line",
+        "Results go to standard output, everything else to standard error.",
+        *(_command(name, command) for name, command in cli.commands.items()),
+    )
 
 
-def _help(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
-    return f"## {name}\n\n```text\n{command.get_help(context)}\n```"
+def _command(name: str, command: click.Command) -> str:
+    prose, _, example = inspect.cleandoc(command.help or "").partition("\b")
+    arguments = [_argument(each) for each in command.params if isinstance(each, click.Argument)]
+    options = [
+        (_code(", ".join(each.opts)), _value(each), _help(each))
+        for each in command.params
+        if isinstance(each, click.Option)
+    ]
+    usage = " ".join(["nsys-sql", name, *arguments, *(["[OPTIONS]"] if options else [])])
+    parts = [f"## nsys-sql {name}", _cell(prose.strip()), f"```text\n{usage}\n```"]
+    parts.append(f"```sh\n{textwrap.dedent(example.strip(chr(10)))}\n```" if example else "")
+    parts.append(_table(("option", "value", "meaning"), options) if options else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _argument(argument: click.Argument) -> str:
+    shown = argument.metavar or str(argument.name).upper()
+    return shown if argument.required else f"[{shown}]"
+
+
+def _value(option: click.Option) -> str:
+    if option.is_flag:
+        return ""
+    choices = getattr(option.type, "choices", ())
+    return _code(option.metavar or "|".join(choices))
+
+
+def _help(option: click.Option) -> str:
+    default = f" Default: `{option.default}`." if option.show_default else ""
+    return _cell(f"{option.help or ''}{default}")
 
 
 def _page(title: str, *parts: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_sql import formats, humanize, render
-from nsys_sql.adapt import quote
 from nsys_sql.catalog import Column
 from nsys_sql.docs import recipes_in_order
 from nsys_sql.errors import AnswerError
@@ -41,20 +40,12 @@ class Section:
 def sections(model: Model) -> list[Section]:
     """Devices, processes, streams, tables and recipes of an opened trace."""
     found = [_recipe(model, name) for name in _RECIPES if name in model.catalog.recipes]
-    counts = [(table, _count(model, table)) for table in sorted(model.trace.tables)]
-    found.append(Section("tables", _TABLES, counts))
+    found.append(Section("tables", _TABLES, model.row_counts()))
     answers = [
         (recipe.name, (reason := model.why_not(recipe.name)) is None, reason)
         for recipe in recipes_in_order(model.catalog)
     ]
     return [*found, Section("recipes", _ANSWERS, answers)]
-
-
-def _count(model: Model, table: str) -> int:
-    """Rows of a table of the trace, counted by SQLite."""
-    query = f"SELECT count(*) AS n FROM {quote(table)}"
-    row = model.con.execute("SELECT n FROM sqlite_query('trace', ?)", [query]).fetchone()
-    return int(row[0]) if row else 0
 
 
 def _recipe(model: Model, name: str) -> Section:

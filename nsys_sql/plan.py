@@ -18,7 +18,12 @@ from nsys_sql.options import Options, param_value
 SCHEMA = "nsys"
 ANCHOR_STEPS = ("anchor_candidate", "anchor_choice")
 # Where the choice of the anchor, a row of anchor_choice, goes.
-_CHOSEN = {"anchor_kind": "kind", "anchor_pattern": "pattern", "per_iteration": "per_iteration"}
+_CHOSEN = {
+    "anchor_kind": "kind",
+    "anchor_pattern": "pattern",
+    "per_iteration": "per_iteration",
+    "anchor_message": "message",
+}
 
 # Why a relation may be absent, and how to capture again so that it is there.
 _CUDA = ("it was captured without CUDA tracing, or no such operation ran", "--trace=cuda,nvtx")
@@ -407,7 +412,9 @@ class Planner:
         )
         source = f"FROM {self.alias}.{SCHEMA}.{name} AS b" if has else "WHERE false"
         kind = "table" if self.all_tables else "view"
-        sql = f"CREATE OR REPLACE {kind.upper()} {self.schema}.{name} AS\nSELECT\n{columns}\n{source}"
+        sql = (
+            f"CREATE OR REPLACE {kind.upper()} {self.schema}.{name} AS\nSELECT\n{columns}\n{source}"
+        )
         return Statement(kind, name, sql, file.question, ledger.record(name, sql), (), file)
 
     def _steps(self, steps: Sequence[SqlFile], ledger: _Ledger) -> Iterator[Statement]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -10,7 +11,8 @@ from nsys_sql.formats import CheckLike, ColumnLike, Report, Row, is_number
 
 FORMATS = ("table", "json", "csv", "markdown")
 _GUTTER = 2
-_NARROWEST = 12
+_NARROWEST = 24
+_SYMBOL = re.compile(r"kernel|name|pattern|anchor|path")
 
 
 def render(reports: Sequence[Report], form: str, *, width: int = 120, limit: int = 0) -> str:
@@ -95,20 +97,30 @@ def grid(columns: Sequence[ColumnLike], rows: Sequence[Row], width: int) -> str:
     widths = _fit(needed, [not number for number in right], width - _GUTTER * (len(columns) - 1))
     depth = max(map(len, heads))
     top = [[""] * (depth - len(head)) + head for head in heads]
-    cut = [[humanize.shorten(text, widths[i]) for i, text in enumerate(row)] for row in cells]
-    return tree.align([list(line) for line in zip(*top, strict=True)], cut, right)
+    wraps = [
+        not number and not _SYMBOL.search(c.name) for number, c in zip(right, columns, strict=True)
+    ]
+    lines = [line for row in cells for line in _lines(row, widths, wraps)]
+    return tree.align([list(line) for line in zip(*top, strict=True)], lines, right)
+
+
+def _lines(row: Sequence[str], widths: Sequence[int], wraps: Sequence[bool]) -> list[list[str]]:
+    """A row within its widths: sentences go on in further lines, symbols lose their middle."""
+    cells = [
+        textwrap.wrap(text, width) if wrap else [humanize.shorten(text, width)]
+        for text, width, wrap in zip(row, widths, wraps, strict=True)
+    ]
+    height = max(map(len, cells))
+    filled = [[*cell, *[""] * (height - len(cell))] for cell in cells]
+    return [list(line) for line in zip(*filled, strict=True)]
 
 
 def _header(column: ColumnLike) -> str:
     """The column's name without its unit, since every value shows its own."""
     name, unit = column.name, column.unit.lower()
-    for suffix in (unit, "pct", "bytes"):
-        if (
-            unit not in ("-", "count")
-            and name.endswith(f"_{suffix}")
-            and not name.endswith(f"per_{suffix}")
-        ):
-            return name[: -len(suffix) - 1]
+    if unit not in ("-", "count") and name.endswith(f"_{unit}"):
+        base = name[: -len(unit) - 1]
+        return f"{base}_%" if unit == "pct" else base  # else work_ms and work_pct look the same
     return name
 
 

@@ -13,20 +13,55 @@ from typing import Any
 from nsys_sql.errors import UsageError
 
 _TABLE_FUNCTIONS = frozenset(
-    "duckdb_columns duckdb_databases duckdb_functions duckdb_schemas duckdb_tables duckdb_types "
-    "duckdb_views generate_series generate_subscripts histogram histogram_values json_each "
-    "json_tree pragma_show pragma_storage_info pragma_table_info range repeat repeat_row "
-    "summary test_all_types unnest".split()
+    {
+        "duckdb_columns",
+        "duckdb_databases",
+        "duckdb_functions",
+        "duckdb_schemas",
+        "duckdb_tables",
+        "duckdb_types",
+        "duckdb_views",
+        "generate_series",
+        "generate_subscripts",
+        "histogram",
+        "histogram_values",
+        "json_each",
+        "json_tree",
+        "pragma_show",
+        "pragma_storage_info",
+        "pragma_table_info",
+        "range",
+        "repeat",
+        "repeat_row",
+        "summary",
+        "test_all_types",
+        "unnest",
+    }
 )
 _SCALAR_FUNCTIONS_REFUSED = frozenset(
-    "current_setting getenv json_execute_serialized_sql nextval query query_table which_secret "
-    "write_log".split()
+    {
+        "current_setting",
+        "getenv",
+        "json_execute_serialized_sql",
+        "nextval",
+        "query",
+        "query_table",
+        "which_secret",
+        "write_log",
+    }
 )
 _SCALAR_PREFIXES_REFUSED = ("read_", "sqlite_", "parquet_", "write_", "glob")
 # Tables of a trace that hold the target's environment, command line or output.
 SECRET_TABLES = frozenset(
-    "analysis_file export_meta_data meta_data_capture meta_data_export processstreams stringids "
-    "target_info_system_env".split()
+    {
+        "analysis_file",
+        "export_meta_data",
+        "meta_data_capture",
+        "meta_data_export",
+        "processstreams",
+        "stringids",
+        "target_info_system_env",
+    }
 )
 
 

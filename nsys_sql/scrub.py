@@ -48,6 +48,19 @@ def statement(target: str, alias: str, table: str, columns: Mapping[str, str]) -
     )
 
 
+def is_garbled(column: str) -> str:
+    """DuckDB expression: the column holds text that is no UTF-8."""
+    name = quote(column)
+    return f"({name} IS NOT NULL AND try(decode(encode({name}))) IS NULL)"
+
+
+def probe(columns: Mapping[str, str]) -> str:
+    """DuckDB select list that fails, or begins with true, where a column holds a bad value."""
+    texts = [is_garbled(name) for name, type_ in columns.items() if type_ == "VARCHAR"]
+    rest = [f"max({quote(name)})" for name, type_ in columns.items() if type_ != "VARCHAR"]
+    return ", ".join([f"bool_or({' OR '.join(texts) or 'false'})", *rest])
+
+
 def count_query(table: str, columns: Mapping[str, str]) -> tuple[list[str], str]:
     """The integer columns, and a query for SQLite that counts the values each loses."""
     names = [name for name, type_ in columns.items() if type_ != "VARCHAR"]

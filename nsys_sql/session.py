@@ -23,7 +23,7 @@ import duckdb
 from nsys_sql import plan as planning
 from nsys_sql import sandbox, scrub, source
 from nsys_sql.adapt import CATALOG, literal, quote
-from nsys_sql.catalog import Catalog, Column, Invariant, SqlFile, load_catalog
+from nsys_sql.catalog import Catalog, Invariant, SqlFile, load_catalog, near
 from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError
 from nsys_sql.options import Options
 from nsys_sql.plan import Planner, Shape, Statement
@@ -39,7 +39,6 @@ _BAD_VALUE = (
     duckdb.InvalidInputException,
     duckdb.ConversionException,
 )
-_QUERY = SqlFile("query", "sql", Path("sql/query"), "", "", "an ad-hoc query")
 
 
 # ---------------------------------------------------------------------------- DuckDB and SQLite
@@ -180,7 +179,7 @@ class Model:
         header = source.read_header(path)
         beside = [] if header.is_duckdb else source.companions(path)
         self._before = source.stamp(path)
-        self._original = Path(os.path.abspath(path))
+        self._original = Path(os.path.abspath(path))  # noqa: PTH100 (symlinks stay)
         target = self._original
         if header.is_wal or beside:
             self._folder = source.private_folder(self.options.temp_directory)
@@ -460,16 +459,28 @@ class Model:
         try:
             self._execute(statement.sql)
         except _BAD_VALUE as error:
-            if not self._scrub_failing(statement):
+            if not self._scrub_failing(statement.tables):
                 raise self._failure(statement, error) from error
             return False
         except duckdb.Error as error:
             raise self._failure(statement, error) from error
+        if statement.kind == "table" and self._is_garbled(statement):
+            return not self._scrub_failing(statement.tables)
         if statement.key:
             built[slot] = statement.key
         if statement.kind == "scrub":
             self._count_scrubbed(statement.name)
         return True
+
+    def _is_garbled(self, statement: Statement) -> bool:
+        """Whether a new table holds text that is no UTF-8: DuckDB may let it in, but not out."""
+        columns = statement.file.columns if statement.file else ()
+        texts = [column.name for column in columns if column.type == "VARCHAR"]
+        if not texts or not statement.tables:
+            return False
+        table = f"{self.planner.schema}.{statement.name}"
+        where = " OR ".join(map(scrub.is_garbled, texts))
+        return bool(self._execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchall())
 
     def _failure(self, statement: Statement, error: duckdb.Error) -> NsysSqlError:
         text = _one_line(error)
@@ -483,25 +494,21 @@ class Model:
         where = statement.file.label if statement.file else statement.name
         return NsysSqlError(f"{where} failed on {self._path}: {text}")
 
-    def _scrub_failing(self, statement: Statement) -> bool:
-        """Find the source tables of a failed statement that hold bad values; mark them."""
+    def _scrub_failing(self, tables: Iterable[str]) -> bool:
+        """Find those of the source tables that hold bad values; mark them to be rebuilt."""
         found = False
-        probe = quote(f"{self.planner.schema}_probe")
-        for table in statement.tables:
+        for table in tables:
             if table in self._state.scrubbed or self.planner.is_odd(table):
                 continue
-            columns = ", ".join(map(quote, self.planner.used_columns(table))) or "1"
+            probe = scrub.probe(self.planner.used_columns(table))
             try:
-                self._execute(
-                    f"CREATE OR REPLACE TEMP TABLE {probe} AS "
-                    f"SELECT {columns} FROM {self._alias}.{quote(table)}"
-                )
+                row = self._execute(f"SELECT {probe} FROM {self._alias}.{quote(table)}").fetchone()
+                is_bad = row is not None and bool(row[0])
             except _BAD_VALUE:
+                is_bad = True
+            if is_bad:
                 self._state.scrubbed.add(table)
                 found = True
-            finally:
-                with contextlib.suppress(duckdb.Error):
-                    self._execute(f"DROP TABLE IF EXISTS temp.{probe}")
         return found
 
     def _count_scrubbed(self, table: str) -> None:
@@ -591,6 +598,8 @@ class Model:
         for name in sorted(state.variables - planned):
             self._execute(f"RESET VARIABLE {name}")
             state.variables.discard(name)
+        order = "preserve_insertion_order"
+        before = self._execute(f"SELECT current_setting('{order}')").fetchall()[0][0]
         try:
             for statement in statements:
                 if statement.kind == "recipe":
@@ -602,7 +611,7 @@ class Model:
                     self._after(statement.name, recipes, needed)
         finally:
             if not state.is_locked and not self._is_closed:
-                self._execute("SET preserve_insertion_order = true")
+                self._execute(f"SET {order} = {str(before).lower()}")
         return True
 
     def _run_recipe(self, planner: Planner, statement: Statement) -> bool:
@@ -725,63 +734,125 @@ class Model:
         lines += [f"{self._attach(self._original, self._alias)};", ""]
         return "\n".join(lines) + "\n" + planning.script(statements)
 
+    def create_all(self, recipe_schema: str) -> tuple[str, ...]:
+        """Make every relation, step and macro, and a view for each recipe that has its tables.
+
+        Returns the names of the views, and adds a warning for each recipe left out.
+        """
+        names = [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
+        self._build(names)
+        if self._state.objection:
+            self._warn(self._state.objection)
+        made = []
+        for name, recipe in self.catalog.recipes.items():
+            view = name.replace("-", "_")
+            reason = self.why_not(name)
+            if reason is None and recipe_schema == self.planner.schema and view in names:
+                reason = f"{name}: {recipe_schema}.{view} is something else"
+            if reason is not None:
+                self._warn(f"no view for {reason}")
+                continue
+            sql = self.planner.retarget(recipe.body)
+            self._make(
+                Statement(
+                    "view",
+                    view,
+                    f"CREATE OR REPLACE VIEW {recipe_schema}.{view} AS\n{sql}",
+                    file=recipe,
+                )
+            )
+            made.append(view)
+        self._check_unchanged()
+        return tuple(made)
+
     # ------------------------------------------------------------------ ad-hoc queries
 
-    def lock(self) -> None:
-        """Close this connection to the outside, for good: no other file, no changed setting."""
+    def lock(self, writable: Iterable[str | os.PathLike[str]] = ()) -> None:
+        """Close this connection to the outside, for good: no file but the `writable` ones."""
         if self._state.is_locked:
             return
-        self._state.is_locked = True
+        paths = ", ".join(literal(str(Path(path).absolute())) for path in writable)
+        self._execute(f"CREATE SCHEMA IF NOT EXISTS {self.planner.schema}")
         for name, value in (
             ("preserve_insertion_order", "true"),
+            ("search_path", literal(f"main,{self.planner.schema}")),
             ("python_enable_replacements", "false"),
+            ("allowed_paths", f"[{paths}]"),
             ("enable_external_access", "false"),
             ("lock_configuration", "true"),
         ):
             self._execute(f"SET {name} = {value}")
+        self._state.is_locked = True
 
-    def query(self, sql: str, params: Mapping[str, object] | None = None) -> Result:
+    def query(
+        self,
+        sql: str,
+        writable: Iterable[str | os.PathLike[str]] = (),
+        **params: object,
+    ) -> duckdb.DuckDBPyRelation:
         """Answer one SELECT over the canonical relations, steps and recipes, and nothing else.
 
-        Relations need no schema name. A recipe is read under its name with `_` for `-`. `params`
-        are variables that the query gets with getvariable().
+        Names need no schema; a recipe is read under its name with `_` for `-`. `params` are
+        variables that the query gets with getvariable(). The connection is locked from then on:
+        only the files `writable` can be written, for instance by `write_parquet` of the relation.
         """
         if not self._owns_connection:
             raise UsageError(
                 "query() is for a model with its own connection", hint="use your connection"
             )
-        serialized = self._execute_query("SELECT json_serialize_sql(?)", [sql]).fetchall()
+        serialized = self._query("SELECT json_serialize_sql(?)", [sql]).fetchall()[0][0]
         macros = self.planner.macros()
-        reads = sandbox.inspect(
-            json.loads(serialized[0][0]), macros, self._alias, self.planner.schema + "_"
-        )
-        mentioned = reads.tables | reads.functions | {
-            text.removeprefix(f"{planning.SCHEMA}.") for text in reads.texts
-        }
+        schema = self.planner.schema
+        reads = sandbox.inspect(json.loads(serialized), macros, self._alias, f"{schema}_")
+        texts = {text.removeprefix(f"{schema}.") for text in reads.texts}
+        mentioned = reads.tables | reads.functions | texts
         known = {*self.catalog.adapters, *self.catalog.steps, *macros, "capability"}
         recipes = {name.replace("-", "_"): name for name in self.catalog.recipes}
         for name in sorted((mentioned & recipes.keys()) - known):
             _, table = self._run(recipes[name], {})
             self._execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM temp.{table}")
-        self._build(sorted(mentioned & known))
-        self.lock()
-        for name, value in (params or {}).items():
-            self._execute_query(f"SET VARIABLE {quote(name)} = ?", [value])
-        table = f"query_{uuid.uuid4().hex[:8]}"
-        self._execute_query(f"SET VARIABLE {quote('nsys_sql_query')} = NULL", [])
-        self._execute(f"USE memory.{self.planner.schema}")
+        listed = self.catalog.adapters if any("show_tables" in name for name in mentioned) else ()
+        needed = sorted({*(mentioned & known), *listed})
+        self._build(needed)
+        self.lock(writable)
+        for name, value in params.items():
+            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise UsageError(f"{name!r} is not the name of a variable")
+            self._query(f"SET VARIABLE {name} = ?", [_number(value)])
+            self._state.variables.add(name)
         try:
-            cursor = self._execute_query(sql, [])
-            columns = tuple(
-                Column(each[0], str(each[1]), "-", "") for each in cursor.description or ()
-            )
-            rows = cursor.fetchall()
-        finally:
-            self._execute("USE memory.main")
-        self._check_unchanged()
-        return Result(replace(_QUERY, text=sql, body=sql), columns, rows, (), (), table)
+            relation = self.con.sql(sql)
+            while True:
+                try:
+                    relation.execute()
+                    return relation
+                except _BAD_VALUE:
+                    # A view of the trace met a bad value: have its table rebuilt, then ask again.
+                    plan = self._planner().plan((), None, also=needed)
+                    if not self._scrub_failing({name for each in plan for name in each.tables}):
+                        raise
+                    self._build(needed)
+                    relation = self.con.sql(sql)
+        except duckdb.Error as error:
+            close = (near(name, [*known, *recipes]) for name in sorted(reads.tables - known))
+            hint = next(filter(None, close), None)
+            raise UsageError(f"the query failed: {_one_line(error)}", hint=hint) from None
 
-    def _execute_query(self, sql: str, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
+    def rows(self, relation: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
+        """The rows of a relation of this model; what fails on the way is said in one line."""
+        try:
+            found = relation.fetchall()
+        except _BAD_VALUE as error:
+            raise UsageError(f"the query failed: {_one_line(error)}") from None
+        except duckdb.Error as error:
+            text = _one_line(error)
+            if re.search(r"malformed|disk I/O|database is locked", text):
+                raise _input_error(self._path, error) from None
+            raise UsageError(f"the query failed: {text}") from None
+        self._check_unchanged()
+        return found
+
+    def _query(self, sql: str, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
         try:
             return self.con.execute(sql, list(values))
         except duckdb.Error as error:
@@ -794,6 +865,15 @@ class Model:
             planner = self._planner()
             if self._run_plan(planner, planner.plan((), None, also=names)):
                 return
+
+
+def _number(value: object) -> object:
+    """A text that reads as a number as one; anything else as it is."""
+    if isinstance(value, str):
+        for kind in (int, float):
+            with contextlib.suppress(ValueError):
+                return kind(value)
+    return value
 
 
 def open(trace: str | os.PathLike[str], options: Options | None = None) -> Model:
@@ -810,8 +890,51 @@ def attach(
     schema: str = planning.SCHEMA,
     options: Options | None = None,
 ) -> Model:
-    """Put the model of a trace into the caller's own connection."""
+    """Put the model of a trace into the caller's own connection, everything made at once."""
     checked = (options or Options()).check()
     if not re.fullmatch(r"[A-Za-z_]\w*", schema, re.ASCII):
         raise UsageError(f"schema {schema!r} is not a plain SQL name")
-    return Model(con, Path(trace), checked, load_catalog(), schema=schema, owns_connection=False)
+    model = Model(con, Path(trace), checked, load_catalog(), schema=schema, owns_connection=False)
+    try:
+        model.create_all(schema)
+    except BaseException:
+        model.close()
+        raise
+    return model
+
+
+def build(
+    trace: str | os.PathLike[str], target: str | os.PathLike[str], options: Options | None = None
+) -> TraceInfo:
+    """Write everything but the trace itself into a new DuckDB database; recipes become views.
+
+    The views stand in its main schema: `duckdb FILE.duckdb`, then `FROM budget;`.
+    """
+    checked = (options or Options()).check()
+    path, file = Path(trace), Path(target)
+    source.read_header(path)
+    if file.stem.lower() == planning.SCHEMA:
+        raise UsageError(
+            f"a database called {file.name} would make names like {planning.SCHEMA}.kernel "
+            "ambiguous",
+            hint="choose another file name",
+        )
+    if file.exists():
+        raise UsageError(f"{file} exists", hint="name a new file")
+    con = duckdb.connect()
+    try:
+        try:
+            con.execute(f"ATTACH {literal(str(file.absolute()))} AS built")
+            con.execute("USE built")
+        except duckdb.Error as error:
+            raise UsageError(f"{file} cannot be written: {_one_line(error)}") from None
+        with Model(con, path, checked, load_catalog(), all_tables=True) as model:
+            model.create_all("main")
+            con.execute("CHECKPOINT built")
+            info = model.trace
+    except BaseException:
+        con.close()
+        file.unlink(missing_ok=True)
+        file.with_name(file.name + ".wal").unlink(missing_ok=True)
+        raise
+    return info

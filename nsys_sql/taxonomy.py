@@ -88,21 +88,28 @@ def load_rules(paths: Iterable[str | Path] = ()) -> Taxonomy:
 def macro_sql(taxonomy: Taxonomy) -> list[str]:
     """The CREATE MACRO statements of the rules; those of sql/macros/kernel_text.sql come before.
 
-    kernel_rule_number and kernel_collective_number are the CASE expressions, NULL where no rule
-    matches; the other macros only look up what the rule of that number gives.
+    match_rule and match_collective take a name in all its spellings, as columns, and give the
+    number of the first rule that matches: that is the fast way for many names. The kernel_*
+    macros do the same from a name alone.
     """
     rules, collectives = taxonomy.rules, taxonomy.collectives
-    number, collective = "nsys.kernel_rule_number", "nsys.kernel_collective_number"
     roles = " ".join(f"WHEN {quote(name)} THEN {quote(role)}" for name, role in taxonomy.classes)
+    spellings = "p_name, p_text, p_function, p_words"
     return [
-        _macro(f"{number}(p_name)", _first_match(rules)),
-        _macro("nsys.kernel_class(p_name)", _lookup((r.gives for r in rules), number)),
-        _macro("nsys.kernel_rule(p_name)", _lookup((r.label for r in rules), number)),
-        _macro("nsys.class_role(p_class)", f"CASE p_class {roles} END" if roles else "NULL"),
-        _macro(f"{collective}(p_name)", _first_match(collectives)),
+        _macro(f"match_rule({spellings})", _first_match(rules)),
+        _macro(f"match_collective({spellings})", _first_match(collectives)),
+        _macro("rule_class(p_number)", _lookup(rule.gives for rule in rules)),
+        _macro("rule_label(p_number)", _lookup(rule.label for rule in rules)),
         _macro(
-            "nsys.kernel_collective(p_name)",
-            f"coalesce({_lookup((r.gives for r in collectives), collective)}, 'other')",
+            "rule_collective(p_number)",
+            f"coalesce({_lookup(rule.gives for rule in collectives)}, 'other')",
+        ),
+        _macro("class_role(p_class)", f"CASE p_class {roles} END"),
+        _macro("kernel_class(p_name)", f"nsys.rule_class({_matched('match_rule')})"),
+        _macro("kernel_rule(p_name)", f"nsys.rule_label({_matched('match_rule')})"),
+        _macro(
+            "kernel_collective(p_name)",
+            f"nsys.rule_collective({_matched('match_collective')})",
         ),
     ]
 
@@ -113,23 +120,19 @@ def quote(text: str) -> str:
 
 
 def _macro(head: str, body: str) -> str:
-    return f"CREATE OR REPLACE MACRO {head} AS\n    {body};"
+    return f"CREATE OR REPLACE MACRO nsys.{head} AS\n    {body};"
 
 
-def _lookup(values: Iterable[str], number: str) -> str:
-    return f"([{', '.join(quote(value) for value in values)}]::VARCHAR[])[{number}(p_name)]"
+def _lookup(values: Iterable[str]) -> str:
+    return f"([{', '.join(quote(value) for value in values)}]::VARCHAR[])[p_number]"
 
 
-def _first_match(rules: Sequence[Rule]) -> str:
-    """The number, from 1, of the first rule that matches p_name; NULL where none does.
+def _matched(macro: str) -> str:
+    """A call of a match macro for p_name alone.
 
-    A macro has no variables and repeats its argument wherever it is named. The lambda over a list
-    of one is a let: the three texts are made once per name.
+    A macro repeats its argument wherever it is named; the lambda over a list of one is a let, so
+    that the spellings are made once.
     """
-    if not rules:
-        return "NULL::INTEGER"
-    numbered = list(enumerate(rules, start=1))
-    blocks = [numbered[at : at + _BLOCK] for at in range(0, len(numbered), _BLOCK)]
     return (
         "list_transform(\n"
         "        [{\n"
@@ -138,10 +141,16 @@ def _first_match(rules: Sequence[Rule]) -> str:
         "            'function': nsys.kernel_function(p_name),\n"
         "            'words': nsys.kernel_words(nsys.kernel_function(p_name)),\n"
         "        }],\n"
-        "        LAMBDA k: coalesce(\n" + ",\n".join(_block(block) for block in blocks) + "\n"
-        "        )\n"
-        "    )[1]::INTEGER"
+        f"        LAMBDA k: nsys.{macro}(k.name, k.text, k.function, k.words)\n"
+        "    )[1]"
     )
+
+
+def _first_match(rules: Sequence[Rule]) -> str:
+    """The number, from 1, of the first rule that matches; NULL where none does."""
+    numbered = list(enumerate(rules, start=1))
+    blocks = [numbered[at : at + _BLOCK] for at in range(0, len(numbered), _BLOCK)]
+    return "coalesce(\n" + ",\n".join(_block(block) for block in blocks) + "\n    )"
 
 
 def _block(block: Sequence[tuple[int, Rule]]) -> str:
@@ -158,13 +167,13 @@ def _block(block: Sequence[tuple[int, Rule]]) -> str:
     if exact:
         tests.append(_equal(exact))
     cases = "\n".join(
-        f"                    WHEN {_condition(rule)} THEN {number}" for number, rule in block
+        f"                WHEN {_condition(rule)} THEN {number}" for number, rule in block
     )
     return (
-        f"            CASE WHEN {' OR '.join(tests)} THEN\n"
-        f"                CASE\n{cases}\n"
-        f"                END\n"
-        f"            END"
+        f"        CASE WHEN {' OR '.join(tests)} THEN\n"
+        f"            CASE\n{cases}\n"
+        f"            END\n"
+        f"        END"
     )
 
 
@@ -185,13 +194,13 @@ def _searched(rule: Rule, test: str) -> str:
 
 
 def _match(test: str, pattern: str) -> str:
-    subject = {"function": "k.function", "words": "k.words", "pattern": "k.text"}[test]
+    subject = {"function": "p_function", "words": "p_words", "pattern": "p_text"}[test]
     return f"regexp_matches({subject}, {quote(pattern)})"
 
 
 def _equal(names: Iterable[str]) -> str:
     listed = ", ".join(quote(name) for name in names)
-    return f"(k.function IN ({listed}) OR k.name IN ({listed}))"
+    return f"(p_function IN ({listed}) OR p_name IN ({listed}))"
 
 
 def _read(file: Path) -> Mapping[str, Any]:

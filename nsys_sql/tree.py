@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import tabulate
+
 from nsys_sql import humanize
+
+tabulate.MIN_PADDING = 0  # else columns grow wider than what stands in them
 
 _NEEDED = {"device", "metric", "median_ms", "min_ms", "max_ms", "mean_ms", "pct_of_iteration", "n"}
 
@@ -64,17 +68,16 @@ def _block(device: object, metrics: dict[str, dict[str, object]]) -> str:
 
 def align(head: list[list[str]], body: list[list[str]], right: list[bool]) -> str:
     """Header lines, a rule and body lines in columns; `right` says which end their texts share."""
-    lines = [*head, *body]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(right))]
-    texts = [
-        "  ".join(
-            cell.rjust(width) if flush else cell.ljust(width)
-            for cell, width, flush in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([*texts[: len(head)], rule, *texts[len(head) :]])
+    columns = zip(*head, strict=True)
+    text = tabulate.tabulate(
+        body,
+        headers=["\n".join(column) for column in columns],
+        tablefmt="simple",
+        colalign=["right" if flush else "left" for flush in right],
+        disable_numparse=True,
+        preserve_whitespace=True,
+    )
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 def _line(label: str, record: dict[str, object]) -> list[str]:

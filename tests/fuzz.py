@@ -61,7 +61,9 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
     def length() -> int:
         return r.choice([0, 1, r.randrange(1, 6), r.randrange(1, 30), r.randrange(1, 80)])
 
-    pids = [100] if r.random() < 0.5 else [100, 200]
+    pids: list[int | None] = [100] if r.random() < 0.5 else [100, 200]
+    if r.random() < 0.06:
+        pids.append(None)  # rows without a process number
     ordinals = r.choice([[0], [0], [0, 1], [0, 1, 2]])
     contexts = {pid: {device: device + 1 for device in ordinals} for pid in pids}
     streams = [7, 13, 21][: r.choice([1, 2, 3, 3])]
@@ -69,7 +71,7 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
     if r.random() < 0.5:
         for pid in pids:
             for device in ordinals:
-                if r.random() < 0.8:
+                if pid is not None and r.random() < 0.8:
                     gpu = r.choice([device, device + len(ordinals) * (pid // 100 - 1), None])
                     trace.cuda_device(pid, device, gpu)
 
@@ -81,9 +83,9 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
     edge_share = r.choice([0.0, 0.3, 0.6])
     id_style = r.choice(["unique", "unique", "reused", "none", "broken"])
     graph_share = r.choice([0.0, 0.0, 0.2, 0.5])
-    clock = dict.fromkeys(pids, 0)
+    clock = dict.fromkeys(pids, r.choice([0, 0, -1, (1 << 31) - 9, (1 << 32) - 9]))
     serial = 0
-    handles: dict[int, list[tuple[int, int | None]]] = {pid: [] for pid in pids}
+    handles: dict[int | None, list[tuple[int, int | None]]] = {pid: [] for pid in pids}
 
     in_order = r.random() < 0.6  # else every time is drawn from the whole span
     steps = r.randrange(5, 41)
@@ -140,7 +142,8 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
                 if r.random() < 0.1:
                     place["stream"] = INVALID
                 start = at()
-                trace.wait(event=event, sync_id=sync_id, start=start, end=start + 1, **place)
+                end = start - 1 if r.random() < invalid else start + 1
+                trace.wait(event=event, sync_id=sync_id, start=start, end=end, **place)
             continue
 
         in_graph = r.random() < graph_share
@@ -150,6 +153,7 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
         near = base + span * number_of_step // steps
         count = r.choice([1, 2, 3, 4]) if in_graph else r.choice([1, 1, 1, 1, 1, 2, 3])
         first = None
+        no_node = r.choice([0.0, 0.0, 0.0, 0.5, 1.0])
         for number in range(count):
             start = near + r.randrange(-20, 20) if in_order else at()
             if first is not None and r.random() < 0.7:
@@ -162,13 +166,15 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
             place["stream"] = r.choice(streams) if r.random() < 0.4 else stream
             if r.random() < no_corr:
                 place["corr"] = None
-            node = (3 << 32) | number if in_graph else None
+            node = (3 << 32) | number if in_graph and r.random() >= no_node else None
             kind = r.random()
             if in_graph and count == 1 and kind < 0.6:
                 place["corr"] = place["corr"] if r.random() < 0.7 else max(1, corr - 1)
                 trace.graph_exec(start, end, **place)
             elif kind < 0.75:
                 trace.kernel(start, end, r.choice(NAMES), node=node, **place)
+                if r.random() < 0.03:  # a twin that differs only by its name
+                    trace.kernel(start, end, r.choice(NAMES), node=node, **place)
             elif kind < 0.9:
                 trace.memcpy(start, end, kind=r.choice([1, 2, 8]), node=node, **place)
             else:
@@ -179,6 +185,8 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
             finish = begin + length()
             name = "cudaGraphLaunch_v10000" if in_graph else "cudaLaunchKernel_v7000"
             tid = r.choice([1, 2])
+            if r.random() < invalid:
+                begin, finish = finish + 1, begin
             trace.call(begin, finish, name, pid=pid, tid=tid, corr=corr)
             if r.random() < 0.15:
                 trace.call(begin + 1, finish - 1, "cuLaunchKernel", pid=pid, tid=tid, corr=corr)
@@ -193,12 +201,12 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
         start = at()
         event_type = r.choice([59, 59, 60, 34])
         closed = r.random() < 0.95 and event_type != 34
-        text = r.choice(["step 1", "step 2", "step 3", "optimizer", "a%step_1"])
+        text = r.choice(["step 1", "step 2", "step 3", "optimizer", "a%step_1", "(step.\n1"])
         trace.nvtx(
             start,
-            start + r.randrange(1, span) if closed else None,
+            start + r.randrange(-3 if invalid else 0, span) if closed else None,
             text,
-            pid=r.choice(pids),
+            pid=r.choice(pids[:2]) or 100,
             tid=r.choice([1, 2]),
             event_type=event_type,
             registered=r.random() < 0.3,
@@ -227,7 +235,10 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
 
     options: Row = {
         "anchor": r.choice(
-            ["nvtx:step *", "nvtx:*", "nvtx:*step_1", "kernel:*gemm*", "kernel:*", "nccl:*"]
+            [
+                *("nvtx:step *", "nvtx:*", "nvtx:*step_1", "nvtx:(*p.*1", "nvtx:step 1"),
+                *("kernel:*gemm*", "kernel:*", "kernel:" + ALL_REDUCE, "nccl:*", "nccl:*Send*"),
+            ]
         )
     }
     if not options["anchor"].startswith("nvtx") and r.random() < 0.5:

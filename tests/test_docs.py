@@ -1,7 +1,6 @@
 """Documentation that cannot rot: what can be generated is, and the rest is checked."""
 
 import re
-import shlex
 
 import pytest
 
@@ -41,9 +40,9 @@ def test_links_of_the_readme_exist():
 def test_ci_runs_the_readme_test_command():
     command = next(line for line in README.splitlines() if "-m pytest" in line)
     install, test = (part.strip() for part in command.split("&&")[1:])
-    script = [shlex.split(line) for line in (ROOT / ".ci/run").read_text("utf-8").splitlines()]
-    assert any(line[-2:] == shlex.split(install)[-2:] for line in script)
-    assert any(line[1:] == shlex.split(test)[1:] for line in script)
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert install.partition("install ")[2] in script
+    assert test.partition("python ")[2] in script
 
 
 def test_the_output_in_the_readme_is_real(fixture_sqlite, monkeypatch, capsysbinary):

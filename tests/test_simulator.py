@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+import nsys_sql
 from oracle import Oracle
 from simulator import (
     EXAMPLE,
@@ -23,8 +25,6 @@ from simulator import (
     sql_text,
 )
 from tracebuilder import VERSIONS
-
-import nsys_sql
 
 ROOT = Path(__file__).parents[1]
 ROLE_OF_NAME = {name: role for name, _, role, _, _ in KERNELS.values()}

@@ -21,5 +21,10 @@ SELECT
     d."source" AS source,
     d."severity" AS severity,
     d."globalPid" >> 24 AS process,
-    regexp_replace(d."text", '([A-Za-z]:)?[/\\][^\s''":,;]*[/\\][^\s''":,;]*', '<path>', 'g') AS text
+    regexp_replace(
+        d."text",
+        '([A-Za-z]:)?[/\\][^\s''":,;]*[/\\][^\s''":,;]*',
+        '<path>',
+        'g'
+    ) AS text
 FROM trace."DIAGNOSTIC_EVENT" AS d;

@@ -1,8 +1,9 @@
 -- string — what text does a string id of the trace stand for?
 --
 -- Exporters keep every name once here; all other tables carry ids. The text is read once into a
--- table, so that later joins never go back to the file. The same table holds the environment of the
--- target (its texts contain NUL bytes) and the files the capture took along: no name, left out.
+-- table, so that later joins never go back to the file. The same table holds the environment of
+-- the target (its texts contain NUL bytes), the files the capture took along, and the paths of
+-- program modules: none of them is a name, all are left out.
 --
 -- @grain    one row per string id
 -- @optional StringIds
@@ -20,6 +21,7 @@ SELECT
 FROM trace."StringIds" AS s
 WHERE
     contains(s."value", chr(0)) IS NOT TRUE
+    AND regexp_matches(s."value", '^(/|[A-Za-z]:\\)') IS NOT TRUE
     AND NOT EXISTS (
         SELECT 1
         FROM trace."ProcessStreams" AS p

@@ -20,7 +20,6 @@ FROM trace."TARGET_INFO_SYSTEM_ENV" AS e
 WHERE
     e."name" IN (
         'CpuArchitecture',
-        'CpuCores',
         'CpuDescription',
         'CudaDriverVersion',
         'HardwarePlatform',

@@ -133,11 +133,11 @@ CREATE OR REPLACE MACRO nsys.iv_intersect(p_a, p_b) AS TABLE
         SELECT
             part,
             at_ns AS start_ns,
-            lead(at_ns) OVER _walk AS end_ns,
-            sum(a_step) OVER _walk AS a_open,
-            sum(b_step) OVER _walk AS b_open,
+            lead(at_ns) OVER _walk_shared AS end_ns,
+            sum(a_step) OVER _walk_shared AS a_open,
+            sum(b_step) OVER _walk_shared AS b_open,
         FROM _edge
-        WINDOW _walk AS (
+        WINDOW _walk_shared AS (
             PARTITION BY part
             ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         )
@@ -168,11 +168,11 @@ CREATE OR REPLACE MACRO nsys.iv_subtract(p_a, p_b) AS TABLE
         SELECT
             part,
             at_ns AS start_ns,
-            lead(at_ns) OVER _walk AS end_ns,
-            sum(a_step) OVER _walk AS a_open,
-            sum(b_step) OVER _walk AS b_open,
+            lead(at_ns) OVER _walk_left AS end_ns,
+            sum(a_step) OVER _walk_left AS a_open,
+            sum(b_step) OVER _walk_left AS b_open,
         FROM _edge
-        WINDOW _walk AS (
+        WINDOW _walk_left AS (
             PARTITION BY part
             ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         )

@@ -1,4 +1,4 @@
--- pattern — does a text match an anchor pattern, and which pattern does a numbered name belong to?
+-- pattern — does a text match an anchor pattern, and which pattern does a name belong to?
 --
 -- A pattern is matched against the whole text, case-sensitively. `*` stands for any run of
 -- characters, the empty one included; everything else is literal, also `%`, `_`, `?` and `[`.

@@ -4,6 +4,7 @@
 -- The best one is checked against the best one of another kind; where the two imply different
 -- step times, auto takes none. A period runs from start to start. Share is the time of the
 -- operations that start inside the windows, summed, of that of all operations of the device.
+-- Variation and steadiness leave the first period out where there are three or more.
 --
 -- @grain      one row per rank, device
 -- @reads      nsys.anchor_candidate, nsys.anchor_choice
@@ -16,8 +17,8 @@
 -- @column     median_period_ns  BIGINT   ns   median of the periods
 -- @column     min_period_ns     BIGINT   ns   shortest period
 -- @column     max_period_ns     BIGINT   ns   longest period
--- @column     variation_pct     DOUBLE   pct  median absolute deviation of the periods / their median
--- @column     steady_pct        DOUBLE   pct  periods within a tenth of the median / all periods
+-- @column     variation_pct     DOUBLE   pct  median absolute deviation / median of the periods
+-- @column     steady_pct        DOUBLE   pct  periods within a tenth of the median / all of them
 -- @column     share_pct         DOUBLE   pct  device work that starts in the windows / all of it
 -- @column     is_best           BOOLEAN  -    auto takes it, or would but for the cross-check
 -- @column     verdict           VARCHAR  -    what auto makes of it

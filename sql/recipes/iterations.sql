@@ -9,7 +9,7 @@
 -- @column     device         BIGINT   -   device
 -- @column     iteration      BIGINT   -   ordinal over all windows of the device, from 0
 -- @column     start_ns       BIGINT   ns  start of the window
--- @column     end_ns         BIGINT   ns  end of the window; of an unclosed one as recorded, or NULL
+-- @column     end_ns         BIGINT   ns  end; of an unclosed window as recorded, or NULL
 -- @column     duration_ms    DOUBLE   ms  length of the window
 -- @column     status         VARCHAR  -   steady, or why the window was dropped
 -- @column     anchor         VARCHAR  -   the anchor, kind:pattern

@@ -42,7 +42,7 @@ SELECT
     n.role AS role,
     n.collective AS collective,
     n.is_matched AS is_matched,
-    nsys.kernel_rule(n.name) AS rule,
+    n.rule AS rule,
     coalesce(w.executions, 0)::BIGINT AS count,
     coalesce(w.work_ns, 0)::BIGINT AS work_ns,
     CASE

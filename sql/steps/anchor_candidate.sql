@@ -6,7 +6,8 @@
 --   hold four fifths of the device work of their time, and that is a third of all, or
 -- - a kernel recurs with a steady period through at least half of the device work.
 -- A period is steady when four in five lie within a tenth of the median (NVTX: three in five) and
--- the mean is no further off; a mean that is says that the kernel runs several times per step.
+-- the mean is no further off; a mean that is says that the kernel runs several times per step. Of
+-- three periods or more the first is left out of that: first steps are slow.
 --
 -- Preference: NVTX ranges named like a step, other NVTX ranges, collectives, optimizer kernels,
 -- other kernels. Among equals those that hold more of the work (in quarters), then the longer
@@ -24,7 +25,7 @@
 -- @column  min_period_ns     BIGINT   ns  shortest period
 -- @column  max_period_ns     BIGINT   ns  longest period
 -- @column  variation_pct     DOUBLE   pct  median absolute deviation of the periods / their median
--- @column  steady_pct        DOUBLE   pct  periods within a tenth of the median / all periods
+-- @column  steady_pct        DOUBLE   pct  periods within a tenth of the median / those looked at
 -- @column  share_pct         DOUBLE   pct  work that starts in the windows / all work of the device
 -- @column  first_ns          BIGINT   ns  first start
 -- @column  last_ns           BIGINT   ns  last end
@@ -33,7 +34,7 @@
 -- @column  is_plausible      BOOLEAN  -   auto may take it
 -- @column  is_check          BOOLEAN  -   another kind may be checked against it
 -- @column  reason            VARCHAR  -   why not, or NULL
-WITH period AS (
+WITH span AS (
     SELECT
         s.kind,
         s.pattern,
@@ -42,12 +43,17 @@ WITH period AS (
         s.device,
         s.start_ns,
         s.end_ns,
-        lead(s.start_ns) OVER (
-            PARTITION BY s.kind, s.pattern, s.device ORDER BY s.start_ns, s.end_ns
-        ) - s.start_ns AS period_ns
+        row_number() OVER start_order AS place,
+        -- The last window of a kernel has a period too: it ends where the next one starts.
+        CASE
+            WHEN s.kind = 'nvtx' THEN lead(s.start_ns) OVER start_order - s.start_ns
+            ELSE s.end_ns - s.start_ns
+        END AS period_ns
     FROM nsys.anchor_span AS s
+    WINDOW start_order AS (
+        PARTITION BY s.kind, s.pattern, s.device ORDER BY s.start_ns, s.end_ns
+    )
 ),
--- The last window of a kernel has a period too: it ends where the next one starts.
 usual AS (
     SELECT
         p.kind,
@@ -56,12 +62,13 @@ usual AS (
         p.per_iteration,
         p.device,
         count(*) AS window_count,
+        count(p.period_ns) >= 3 AS is_first_left_out,
         min(p.start_ns) AS first_ns,
         max(p.end_ns) AS last_ns,
-        quantile_disc(
-            CASE WHEN p.kind = 'nvtx' THEN p.period_ns ELSE p.end_ns - p.start_ns END, 0.5
-        ) AS median_ns
-    FROM period AS p
+        quantile_disc(p.period_ns, 0.5) AS median_ns,
+        min(p.period_ns) AS min_ns,
+        max(p.period_ns) AS max_ns
+    FROM span AS p
     GROUP BY p.kind, p.pattern, p.strength, p.per_iteration, p.device
 ),
 spread AS (
@@ -69,19 +76,14 @@ spread AS (
         p.kind,
         p.pattern,
         p.device,
-        min(x.period_ns) AS min_ns,
-        max(x.period_ns) AS max_ns,
-        quantile_disc(abs(x.period_ns - u.median_ns), 0.5) AS deviation_ns,
-        sum(x.period_ns)::BIGINT AS sum_ns,
-        count(x.period_ns) AS period_count,
-        count(*) FILTER (10 * abs(x.period_ns - u.median_ns) <= u.median_ns) AS steady_count
-    FROM period AS p
+        quantile_disc(abs(p.period_ns - u.median_ns), 0.5) AS deviation_ns,
+        sum(p.period_ns)::BIGINT AS sum_ns,
+        count(*) AS period_count,
+        count(*) FILTER (10 * abs(p.period_ns - u.median_ns) <= u.median_ns) AS steady_count
+    FROM span AS p
     INNER JOIN usual AS u
         ON p.kind = u.kind AND p.pattern = u.pattern AND p.device = u.device
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN p.kind = 'nvtx' THEN p.period_ns ELSE p.end_ns - p.start_ns END
-            AS period_ns
-    ) AS x
+    WHERE p.period_ns IS NOT NULL AND NOT (u.is_first_left_out AND p.place = 1)
     GROUP BY p.kind, p.pattern, p.device
 ),
 -- A pattern is taken for all devices or for none.
@@ -99,7 +101,7 @@ whole AS (
         100.0 * sum(w.window_work_ns) / nullif(sum(w.extent_work_ns), 0) AS extent_pct,
         100.0 * sum(w.window_work_ns) / nullif(any_value(t.work_ns), 0) AS share_pct
     FROM usual AS u
-    INNER JOIN spread AS s ON u.kind = s.kind AND u.pattern = s.pattern AND u.device = s.device
+    LEFT JOIN spread AS s ON u.kind = s.kind AND u.pattern = s.pattern AND u.device = s.device
     INNER JOIN nsys.anchor_work AS w
         ON u.kind = w.kind AND u.pattern = w.pattern AND u.device = w.device
     CROSS JOIN (
@@ -168,8 +170,8 @@ SELECT
     u.device,
     u.window_count AS count,
     u.median_ns AS median_period_ns,
-    s.min_ns AS min_period_ns,
-    s.max_ns AS max_period_ns,
+    u.min_ns AS min_period_ns,
+    u.max_ns AS max_period_ns,
     100.0 * s.deviation_ns / nullif(u.median_ns, 0) AS variation_pct,
     100.0 * s.steady_count / nullif(s.period_count, 0) AS steady_pct,
     100.0 * w.window_work_ns / nullif(w.device_work_ns, 0) AS share_pct,
@@ -182,6 +184,6 @@ SELECT
     r.reason
 FROM ranked AS r
 INNER JOIN usual AS u ON r.kind = u.kind AND r.pattern = u.pattern
-INNER JOIN spread AS s ON u.kind = s.kind AND u.pattern = s.pattern AND u.device = s.device
+LEFT JOIN spread AS s ON u.kind = s.kind AND u.pattern = s.pattern AND u.device = s.device
 INNER JOIN nsys.anchor_work AS w
     ON u.kind = w.kind AND u.pattern = w.pattern AND u.device = w.device;

@@ -4,7 +4,7 @@
 -- @reads   nsys.nvtx_span, nsys.kernel_span
 -- @column  kind           VARCHAR  -   nvtx, nccl or kernel
 -- @column  pattern        VARCHAR  -   anchor pattern
--- @column  strength       BIGINT   -   preference: 0 to 2 NVTX by name, 3 nccl, 4 and 5 kernels, 9 never
+-- @column  strength       BIGINT   -   preference: 0 to 2 NVTX, 3 nccl, 4 and 5 kernels, 9 never
 -- @column  per_iteration  BIGINT   -   occurrences per iteration
 -- @column  device         BIGINT   -   device
 -- @column  start_ns       BIGINT   ns  start of the window

@@ -46,10 +46,10 @@ round AS (
             -- run number above the value: one running maximum that starts anew with each run
             SELECT
                 item_id,
-                (max((run << 32) + rank) OVER issued) & 4294967295 AS rank,
-                (max(run * 2 + lost) OVER issued) & 1 AS lost,
+                (max((run << 32) + rank) OVER relay_round) & 4294967295 AS rank,
+                (max(run * 2 + lost) OVER relay_round) & 1 AS lost,
             FROM round
-            WINDOW issued AS (
+            WINDOW relay_round AS (
                 ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             )
         ) AS s ON s.item_id = r.before_id
@@ -63,7 +63,7 @@ settled AS (
 )
 SELECT
     item_id,
-    (max((run << 32) + rank) OVER issued) & 4294967295 AS rank,
-    (max(run * 2 + lost) OVER issued) & 1 = 1 AS is_lost,
+    (max((run << 32) + rank) OVER relay_order) & 4294967295 AS rank,
+    (max(run * 2 + lost) OVER relay_order) & 1 = 1 AS is_lost,
 FROM settled
-WINDOW issued AS (ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
+WINDOW relay_order AS (ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);

@@ -14,6 +14,7 @@
 -- @column end_ns            BIGINT  ns end of the gap
 -- @column op_id             BIGINT  -  operation that ends the gap
 -- @column issue_ns          BIGINT  ns end of its API call, its start at the latest; NULL unknown
+-- @column thread            BIGINT  -  globalTid of the thread of the call; NULL unknown
 -- @column producer_id       BIGINT  -  operation it had to wait for
 -- @column producer_start_ns BIGINT  ns start of the producer
 -- @column producer_end_ns   BIGINT  ns end of the producer
@@ -50,6 +51,7 @@ explained AS (
         l.end_ns,
         l.op_id,
         CASE WHEN l.call_start_ns <= l.end_ns THEN least(l.call_end_ns, l.end_ns) END AS issue_ns,
+        l.thread,
         CASE WHEN d.op_id IS NULL THEN l.prev_id ELSE d.producer_id END AS producer_id,
         CASE WHEN d.op_id IS NULL THEN l.prev_start_ns ELSE d.producer_start_ns END
             AS producer_start_ns,
@@ -76,6 +78,7 @@ SELECT
     i.end_ns,
     i.op_id,
     i.issue_ns,
+    i.thread,
     i.producer_id,
     i.producer_start_ns,
     i.producer_end_ns,

@@ -12,6 +12,7 @@
 -- @column op_id          BIGINT  -  that operation
 -- @column call_start_ns  BIGINT  ns the host enters the call
 -- @column call_end_ns    BIGINT  ns the host leaves the call
+-- @column thread         BIGINT  -  globalTid of the calling thread
 -- @column prev_id        BIGINT  -  item before the operation on its stream
 -- @column prev_start_ns  BIGINT  ns start of that item
 -- @column prev_end_ns    BIGINT  ns end of that item
@@ -23,6 +24,7 @@ SELECT
     g.op_id,
     c.start_ns AS call_start_ns,
     c.end_ns AS call_end_ns,
+    c.thread,
     g.prev_id,
     g.prev_start_ns,
     g.prev_end_ns,

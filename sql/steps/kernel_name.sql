@@ -13,35 +13,55 @@
 -- @column    role        VARCHAR -  compute, comm or wait
 -- @column    collective  VARCHAR -  collective of a communication kernel, else NULL
 -- @column    is_matched  BOOLEAN -  a rule of the taxonomy matched the name
+-- @column    rule        VARCHAR -  the rule that matched, FILE:NUMBER or its own name
 -- @invariant classified  class IS NOT NULL AND role IS NOT NULL
 -- @pitfall   20
 WITH used AS (
     SELECT DISTINCT k.name_id AS name_id
     FROM nsys.kernel AS k
 ),
-named AS (
+spelled AS (
     SELECT
         u.name_id AS name_id,
         s.value AS name,
-        nsys.kernel_class(s.value) AS matched_class,
+        nsys.kernel_text(s.value) AS text,
+        nsys.kernel_function(s.value) AS function,
+        nsys.kernel_words(nsys.kernel_function(s.value)) AS words,
     FROM used AS u
     LEFT JOIN nsys.string AS s
         ON u.name_id = s.string_id
 ),
+matched AS (
+    SELECT
+        s.name_id AS name_id,
+        s.name AS name,
+        s.text AS text,
+        s.function AS function,
+        s.words AS words,
+        nsys.match_rule(s.name, s.text, s.function, s.words) AS rule_number,
+    FROM spelled AS s
+),
 classified AS (
     SELECT
-        n.name_id AS name_id,
-        n.name AS name,
-        coalesce(n.matched_class, 'other') AS class,
-        nsys.class_role(coalesce(n.matched_class, 'other')) AS role,
-        n.matched_class IS NOT NULL AS is_matched,
-    FROM named AS n
+        m.name_id AS name_id,
+        m.name AS name,
+        m.text AS text,
+        m.function AS function,
+        m.words AS words,
+        m.rule_number AS rule_number,
+        coalesce(nsys.rule_class(m.rule_number), 'other') AS class,
+        nsys.class_role(coalesce(nsys.rule_class(m.rule_number), 'other')) AS role,
+    FROM matched AS m
 )
 SELECT
     c.name_id AS name_id,
     c.name AS name,
     c.class AS class,
     c.role AS role,
-    CASE WHEN c.role = 'comm' THEN nsys.kernel_collective(c.name) END AS collective,
-    c.is_matched AS is_matched,
+    CASE
+        WHEN c.role = 'comm'
+            THEN nsys.rule_collective(nsys.match_collective(c.name, c.text, c.function, c.words))
+    END AS collective,
+    c.rule_number IS NOT NULL AS is_matched,
+    nsys.rule_label(c.rule_number) AS rule,
 FROM classified AS c;

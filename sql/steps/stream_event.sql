@@ -42,8 +42,8 @@ SELECT
     process,
     event_key,
     correlation_id,
-    (sum(is_first::INTEGER) OVER issued)::BIGINT AS run,
-    row_number() OVER issued AS position,
+    (sum(is_first::INTEGER) OVER event_order)::BIGINT AS run,
+    row_number() OVER event_order AS position,
     is_first,
     prev_id,
     prev_start_ns,
@@ -51,7 +51,7 @@ SELECT
     prev_role,
     prev_correlation_id,
 FROM event
-WINDOW issued AS (
+WINDOW event_order AS (
     ORDER BY process, lane, correlation_id, is_wait, item_id DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
 );

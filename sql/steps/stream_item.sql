@@ -67,13 +67,13 @@ SELECT
     end_ns,
     role,
     event_key,
-    lag(CASE WHEN correlation_id IS NOT NULL THEN item_id END) OVER issued AS prev_id,
-    lag(CASE WHEN correlation_id IS NOT NULL THEN start_ns END) OVER issued AS prev_start_ns,
-    lag(CASE WHEN correlation_id IS NOT NULL THEN end_ns END) OVER issued AS prev_end_ns,
-    lag(CASE WHEN correlation_id IS NOT NULL THEN role END) OVER issued AS prev_role,
-    lag(correlation_id) OVER issued AS prev_correlation_id,
+    lag(CASE WHEN correlation_id IS NOT NULL THEN item_id END) OVER item_order AS prev_id,
+    lag(CASE WHEN correlation_id IS NOT NULL THEN start_ns END) OVER item_order AS prev_start_ns,
+    lag(CASE WHEN correlation_id IS NOT NULL THEN end_ns END) OVER item_order AS prev_end_ns,
+    lag(CASE WHEN correlation_id IS NOT NULL THEN role END) OVER item_order AS prev_role,
+    lag(correlation_id) OVER item_order AS prev_correlation_id,
 FROM item
-WINDOW issued AS (
+WINDOW item_order AS (
     PARTITION BY process, lane
     ORDER BY correlation_id NULLS FIRST, kind, end_ns, start_ns DESC, item_id DESC
 );

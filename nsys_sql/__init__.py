@@ -47,11 +47,18 @@ def open(
     window: str = "range",
     taxonomy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     params: Mapping[str, object] | None = None,
+    reference_steps: str | os.PathLike[str] | None = None,
+    callsites: str | os.PathLike[str] | None = None,
+    metrics_from: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     memory_limit: str | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
+    keep_steps: bool = True,
 ) -> Model:
     """Open an export and return its Model, a context manager. Nothing is read yet.
+
+    With `keep_steps=False` a step is dropped when nothing of the running recipe reads it any more:
+    half the memory, but the next recipe builds it again.
 
     >>> with nsys_sql.open("trace.sqlite", anchor="nvtx:step*") as model:  # doctest: +SKIP
     ...     model.run("budget").show()
@@ -71,9 +78,13 @@ def open(
             window=window,
             taxonomy=_paths(taxonomy),
             params=params or {},
+            reference_steps=_path(reference_steps),
+            callsites=_path(callsites),
+            metrics_from=_path(metrics_from),
             threads=threads,
             memory_limit=memory_limit,
-            temp_directory=None if temp_directory is None else os.fspath(temp_directory),
+            temp_directory=_path(temp_directory),
+            keep_steps=keep_steps,
         ),
     )
 
@@ -92,6 +103,9 @@ def attach(
     window: str = "range",
     taxonomy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     params: Mapping[str, object] | None = None,
+    reference_steps: str | os.PathLike[str] | None = None,
+    callsites: str | os.PathLike[str] | None = None,
+    metrics_from: str | os.PathLike[str] | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Put the model of an export into the caller's own DuckDB connection, in `schema`."""
@@ -112,9 +126,16 @@ def attach(
             window=window,
             taxonomy=_paths(taxonomy),
             params=params or {},
-            temp_directory=None if temp_directory is None else os.fspath(temp_directory),
+            reference_steps=_path(reference_steps),
+            callsites=_path(callsites),
+            metrics_from=_path(metrics_from),
+            temp_directory=_path(temp_directory),
         ),
     )
+
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
 
 
 def _paths(

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ _TAGS = frozenset(
         "needs",
         "optional",
         "materialize",
+        "view",
         "when",
         "windows",
     }
@@ -130,6 +132,7 @@ class SqlFile:
     when: tuple[When, ...] = ()
     is_materialized: bool = False
     windows_optional: bool = False
+    is_view: bool = False
 
     @property
     def label(self) -> str:
@@ -291,6 +294,7 @@ def parse(kind: str, path: Path, text: str | None = None) -> SqlFile:
         ),
         is_materialized=bool(each("materialize")),
         windows_optional="optional" in each("windows"),
+        is_view=bool(each("view")),
     )
 
 
@@ -309,10 +313,15 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
 def load_catalog(extra: Sequence[str | Path] = ()) -> Catalog:
     """Read the packaged SQL files, then the `extra` ones: recipe files, or folders like `sql/`.
 
-    A later file of the same kind and name replaces an earlier one.
+    A later file of the same kind and name replaces an earlier one. Read once per process.
     """
+    return _load_catalog(tuple(map(Path, extra)))
+
+
+@lru_cache(maxsize=4)
+def _load_catalog(extra: tuple[Path, ...]) -> Catalog:
     base = resources.root()
-    folders = [base / "sql", *(Path(path) for path in extra)]
+    folders = [base / "sql", *extra]
     found: dict[str, dict[str, SqlFile]] = {kind: {} for kind in KINDS}
     variants: dict[str, list[SqlFile]] = {}
     for folder in folders:
@@ -342,8 +351,15 @@ def load_catalog(extra: Sequence[str | Path] = ()) -> Catalog:
         for name, entry in (config.get("recipes") or {}).items()
     }
     order = tuple(config.get("order") or ())
-    # Steps that recipes.yaml does not list yet come last, so that a new file can be tried at once.
-    order += tuple(name for name in found["step"] if name not in order)
+    # Steps that recipes.yaml does not list come last, each after what it reads.
+    unlisted = {name: found["step"][name] for name in found["step"] if name not in order}
+    while unlisted:
+        ready = [
+            name for name, file in unlisted.items() if not unlisted.keys() & {*file.inputs} - {name}
+        ]
+        for name in ready or list(unlisted):
+            order += (name,)
+            del unlisted[name]
     return Catalog(
         adapters=found["adapter"],
         variants={name: tuple(files) for name, files in variants.items()},

@@ -137,10 +137,32 @@ _output_options = _options(
 )
 
 
+_input_options = _options(
+    click.option(
+        "--reference-steps",
+        metavar="FILE|LIST",
+        help="Unprofiled steps of the same run: a trainer log, or 29.39s,29.41s.",
+    ),
+    click.option(
+        "--callsites",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Call sites of the launches, Parquet or CSV (recipe call-sites).",
+    ),
+    click.option(
+        "--metrics-from",
+        type=click.Path(path_type=Path),
+        metavar="TRACE",
+        help="A separate capture that sampled GPU metrics (recipe metrics).",
+    ),
+)
+
+
 @cli.command()
 @click.argument("recipe")
 @click.argument("traces", nargs=-1, required=True, type=_TRACE, metavar="TRACE...")
 @_model_options
+@_input_options
 @_output_options
 def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
     """Answer RECIPE from each TRACE and print the result.
@@ -225,6 +247,7 @@ def sql(trace: Path, query: str | None, file: Path | None, **options: Any) -> in
 @click.argument("recipe")
 @click.argument("trace", type=_TRACE)
 @_model_options
+@_input_options
 @click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the script here.")
 def show(recipe: str, trace: Path, **options: Any) -> int:
     """Print the SQL that `run` executes for RECIPE on TRACE, as one DuckDB script.
@@ -235,6 +258,81 @@ def show(recipe: str, trace: Path, **options: Any) -> int:
     from nsys_sql import commands
 
     return commands.show(recipe, trace, options, warn)
+
+
+@cli.command()
+@click.argument("traces", nargs=-1, required=True, type=_TRACE, metavar="TRACE...")
+@_model_options
+@_input_options
+@click.option("--mfu", type=float, metavar="X", help="MFU of the profiled step, for its ceiling.")
+@click.option(
+    "-o",
+    "--output",
+    type=_OUTPUT,
+    metavar="FILE",
+    help="Write FILE.md, FILE.html or FILE.json; without it, Markdown goes to standard output.",
+)
+def report(traces: tuple[Path, ...], **options: Any) -> int:
+    """Write the six-section report of each TRACE: verdict, capture, budget, findings, claims.
+
+    \b
+      nsys-sql report step.sqlite -o step.html
+      nsys-sql report step.sqlite --anchor 'nvtx:step*' --mfu 41.5
+    """
+    from nsys_sql import reporting
+
+    return reporting.report(traces, options, warn)
+
+
+@cli.command()
+@click.argument("trace", type=_TRACE)
+@_model_options
+@click.option(
+    "-o",
+    "--output",
+    type=_OUTPUT,
+    required=True,
+    metavar="FILE",
+    help="FILE.json or FILE.json.gz, or FILE.pftrace with the package perfetto.",
+)
+def timeline(trace: Path, **options: Any) -> int:
+    """Write iterations, causes of gaps, streams and blockers of TRACE for ui.perfetto.dev.
+
+    \b
+      nsys-sql timeline step.sqlite -o step.json.gz
+      nsys-sql timeline step.sqlite --iterations 3:5 -o step.json
+    """
+    from nsys_sql import reporting
+
+    return reporting.timeline(trace, options, warn)
+
+
+@cli.command()
+@click.argument("traces", nargs=-1, type=_TRACE, metavar="[TRACE]...")
+@click.option("--ranks", type=_TRACE, metavar="FILE.yaml", help="Which trace holds which rank.")
+@click.option("--init", is_flag=True, help="Write a mapping to fill in, from what the traces say.")
+@click.option("--show-host", is_flag=True, help="With --init: names of hosts, not only hashes.")
+@click.option(
+    "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
+)
+@click.option("--from-parquet", type=_TRACE, metavar="DIR", help="Read finished partitions only.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@click.option("--scheduler", metavar="ADDR|FILE", help="Dask scheduler: tcp://HOST:PORT or a file.")
+@click.option(
+    "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
+)
+@_model_options
+@_output_options
+def survey(traces: tuple[Path, ...], **options: Any) -> int:
+    """Compare the ranks of one run: survey table, alignment, collectives, jitter, verdict.
+
+    \b
+      nsys-sql survey node*.sqlite --init -o ranks.yaml
+      nsys-sql survey node*.sqlite --ranks ranks.yaml
+    """
+    from nsys_sql import survey_cli
+
+    return survey_cli.run(traces, options, warn)
 
 
 @cli.command()

@@ -32,6 +32,9 @@ _MODEL_OPTIONS = (
     "device",
     "window",
     "taxonomy",
+    "reference_steps",
+    "callsites",
+    "metrics_from",
     "threads",
     "memory_limit",
     "temp_directory",
@@ -39,9 +42,10 @@ _MODEL_OPTIONS = (
 
 
 @contextmanager
-def opened(trace: Path, options: Options, warn: Warn) -> Iterator[Model]:
+def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -> Iterator[Model]:
     """The model of one trace; what was odd about the file is said when the work is done."""
-    with nsys_sql.open(trace, **{name: options[name] for name in _MODEL_OPTIONS}) as model:
+    given = {name: options[name] for name in _MODEL_OPTIONS if name in options}
+    with nsys_sql.open(trace, keep_steps=keep_steps, **given) as model:
         yield model
         if not options["quiet"]:
             for text in model.trace.warnings:
@@ -86,7 +90,7 @@ def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> in
 
 def _answer(recipe: str, trace: Path, options: Options, warn: Warn) -> Report:
     given = parameters(options["params"])
-    with opened(trace, options, warn) as model:
+    with opened(trace, options, warn, keep_steps=False) as model:
         result = model.result(recipe, **given)
         with _parquet(options) as target:
             if target:
@@ -134,7 +138,9 @@ def trace_facts(model: Model) -> dict[str, object]:
 def _effective(options: Options, recipe: SqlFile, given: Mapping[str, str]) -> dict[str, object]:
     """The options that decide the numbers, then the recipe's own parameters."""
     deciding = _MODEL_OPTIONS[: _MODEL_OPTIONS.index("threads")]
-    found = {name: options[name] for name in deciding}
+    inputs = ("reference_steps", "callsites", "metrics_from")
+    found = {name: options[name] for name in deciding if name not in inputs}
+    found |= {name: str(options[name]) for name in inputs if options.get(name) is not None}
     found["taxonomy"] = [str(path) for path in options["taxonomy"]]
     return found | {param.name: given.get(param.name, param.default) for param in recipe.params}
 

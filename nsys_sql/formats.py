@@ -161,25 +161,26 @@ def _scalar(value: object) -> str:
 def markdown(report: Report) -> str:
     """A pipe table with raw values, then what limits the claim."""
     title = f"## {report.recipe}: {report.question}" if report.question else f"## {report.recipe}"
-    lines = [title, "", _pipe_text(str(report.trace.get("path", ""))), ""]
+    lines = [title, "", pipe_text(str(report.trace.get("path", ""))), ""]
     bad = [check for check in report.checks if check.status != "ok"]
     for check in bad:
-        lines.append(f"> **{check.status.upper()}** {check.name}: {_pipe_text(str(check.detail))}")
+        lines.append(f"> **{check.status.upper()}** {check.name}: {pipe_text(str(check.detail))}")
     lines += [""] if bad else []
-    lines.append(_pipes([column.name for column in report.columns]))
-    lines.append(_pipes(["---:" if is_number(column) else "---" for column in report.columns]))
+    lines.append(pipes([column.name for column in report.columns]))
+    lines.append(pipes(["---:" if is_number(column) else "---" for column in report.columns]))
     for row in report.rows:
-        lines.append(_pipes(["-" if v is None else _pipe_text(_scalar(v)) for v in row]))
+        lines.append(pipes(["-" if v is None else pipe_text(_scalar(v)) for v in row]))
     if report.notes:
-        lines += ["", "Notes:", "", *(f"- {_pipe_text(note)}" for note in report.notes)]
+        lines += ["", "Notes:", "", *(f"- {pipe_text(note)}" for note in report.notes)]
     return "\n".join(lines) + "\n"
 
 
-def _pipes(cells: Sequence[str]) -> str:
+def pipes(cells: Sequence[str]) -> str:
+    """A line of a pipe table."""
     return "| " + " | ".join(cells) + " |"
 
 
-def _pipe_text(text: str) -> str:
+def pipe_text(text: str) -> str:
     """Text that cannot end its cell, start HTML, or become emphasis."""
     text = humanize.clean(text).replace("\\", "\\\\")
     for special in "|<>*_`[]":

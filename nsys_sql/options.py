@@ -32,9 +32,13 @@ class Options:
     window: str = "range"
     taxonomy: tuple[str, ...] = ()
     params: Mapping[str, object] = field(default_factory=dict)
+    reference_steps: str | None = None
+    callsites: str | None = None
+    metrics_from: str | None = None
     threads: int | None = None
     memory_limit: str | None = None
     temp_directory: str | None = None
+    keep_steps: bool = True
 
     @property
     def is_auto(self) -> bool:

@@ -17,6 +17,7 @@ from nsys_sql.options import Options, param_value
 
 SCHEMA = "nsys"
 ANCHOR_STEPS = ("anchor_candidate", "anchor_choice")
+_KEPT = frozenset({"anchor_choice", "iteration", "steady"})
 # Where the choice of the anchor, a row of anchor_choice, goes.
 _CHOSEN = {
     "anchor_kind": "kind",
@@ -49,6 +50,18 @@ _NOT_CAPTURED = {
     "gpu_metric": ("no hardware counters were sampled", "--gpu-metrics-devices=all"),
     "gpu_metric_info": ("no hardware counters were sampled", "--gpu-metrics-devices=all"),
     "sched_event": ("thread scheduling was not recorded", "--cpuctxsw=process-tree"),
+}
+# Steps whose rows the caller gives: what is missing without them, and the option that brings them.
+_GIVEN = {
+    "reference_step": (
+        "it compares with unprofiled steps of the same run, and none were given",
+        "--reference-steps with a trainer log, or durations like 29.39s,29.41s",
+    ),
+    "call_site": (
+        "it needs the call sites of the launches, from a call-stack capture of its own",
+        "--callsites FILE with the columns rank, thread, launch ordinal and call site",
+    ),
+    "metric_given": ("no metrics of another capture were given", "--metrics-from TRACE"),
 }
 _SOURCE = re.compile(rf'\b{CATALOG}\."(\w+)"')
 
@@ -127,9 +140,14 @@ def result_name(recipe: SqlFile) -> str:
 
 def not_captured(relations: Sequence[str]) -> tuple[str, str | None]:
     """What to say, and to do, about a need that a trace does not meet (any of `relations`)."""
+    if relations[0] in _GIVEN:
+        why, option = _GIVEN[relations[0]]
+        return why, f"give {option}"
+    other = "".join(f", or give {_GIVEN[each][1]}" for each in relations if each in _GIVEN)
+    relations = [each for each in relations if each not in _GIVEN]
     noun = " and no ".join(each.replace("_", " ") for each in relations)
     why, flags = _NOT_CAPTURED.get(relations[0], ("it was not captured, or not exported", ""))
-    hint = f"re-capture with `nsys profile {flags}`" if flags else None
+    hint = f"re-capture with `nsys profile {flags}`{other}" if flags else None
     return f"this export has no {noun} table: {why}", hint
 
 
@@ -172,7 +190,8 @@ class _Ledger:
 class Planner:
     """Everything that stays the same over the plans of one opened trace.
 
-    `taxonomy` gives the macros made from the taxonomy's rules, when they are needed.
+    `taxonomy` gives the macros made from the taxonomy's rules, when they are needed; `given` are
+    the queries that make the steps whose rows the caller brought.
     """
 
     catalog: Catalog
@@ -182,6 +201,7 @@ class Planner:
     schema: str = SCHEMA
     alias: str = CATALOG
     all_tables: bool = False
+    given: Mapping[str, str] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ names
 
@@ -199,7 +219,9 @@ class Planner:
         return self.catalog.adapters[name]
 
     def is_present(self, relation: str) -> bool:
-        """Whether the trace has the source table of a canonical relation."""
+        """Whether the trace has the source table of a relation, or the caller gave its rows."""
+        if relation in self.catalog.steps:
+            return relation in self.given
         if self.shape.relations is not None:
             return self.shape.relations.get(relation, (False, ()))[0]
         table = self.adapter(relation).source_table
@@ -428,7 +450,9 @@ class Planner:
         )
         for file in steps:
             name = file.name
-            sql = f"CREATE OR REPLACE TABLE {self.schema}.{name} AS\n{self.retarget(file.body)}"
+            body = self.given[name] if name in self.given else self.retarget(file.body)
+            kind = "VIEW" if file.is_view else "TABLE"
+            sql = f"CREATE OR REPLACE {kind} {self.schema}.{name} AS\n{body}"
             key = ledger.record(name, sql, file.inputs, file.variables)
             yield Statement("step", name, sql, file.question, key, ledger.tables[name], file)
             if name == "anchor_choice" and self.options.is_auto:
@@ -449,6 +473,35 @@ class Planner:
             "SET preserve_insertion_order = true",
             "a result keeps the order of its ORDER BY",
         )
+
+    def last_uses(self, statements: Sequence[Statement]) -> dict[int, list[str]]:
+        """The steps that nothing reads after a statement, by the statement's number.
+
+        Steps that are read to word an error are left out; they are small.
+        """
+        last: dict[str, int] = {}
+        steps = self.catalog.steps
+
+        def use(name: str, number: int) -> None:
+            last[name] = number
+            if name in steps and steps[name].is_view:  # a view reads when it is read
+                for each in steps[name].inputs:
+                    use(each, number)
+
+        for number, statement in enumerate(statements):
+            if statement.file is None:
+                continue
+            is_recipe = statement.kind == "recipe"
+            for file in self.audits(statement.file) if is_recipe else (statement.file,):
+                for name in file.inputs:
+                    use(name, number)
+            last[statement.name] = number
+        found: dict[int, list[str]] = {}
+        for statement in statements:
+            is_table = statement.kind == "step" and not steps[statement.name].is_view
+            if is_table and statement.name not in _KEPT:
+                found.setdefault(last[statement.name], []).append(statement.name)
+        return found
 
     # ------------------------------------------------------------------ scrub
 

@@ -1,14 +1,11 @@
-"""The only module that talks to DuckDB: opens a trace, executes plans, checks what comes out."""
+"""Models: execute the plans of an opened trace in DuckDB, and check what comes out."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import re
-import shutil
-import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,93 +17,19 @@ from typing import Any
 
 import duckdb
 
+from nsys_sql import callsites, metrics, reference, sandbox, scrub, source
 from nsys_sql import plan as planning
-from nsys_sql import sandbox, scrub, source
-from nsys_sql.adapt import CATALOG, literal, quote
+from nsys_sql.adapt import literal, quote
+from nsys_sql.attached import BAD_VALUE, Attached, damage, one_line
 from nsys_sql.catalog import Catalog, Invariant, SqlFile, load_catalog, near
 from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError
 from nsys_sql.options import Options
-from nsys_sql.plan import Planner, Shape, Statement
+from nsys_sql.plan import Planner, Statement
 from nsys_sql.results import Check, Result, TraceInfo, offending
 
-KNOWN_SCHEMA = (3, 28)
-KNOWN_PRODUCT = (2026, 4)
 # Recipes that still answer where no window is steady.
 ANSWERS_WITHOUT_STEADY = frozenset({"iterations", "anchors", "gaps"})
 _SHOWN_ROWS = 3
-_BAD_VALUE = (
-    duckdb.TypeMismatchException,
-    duckdb.InvalidInputException,
-    duckdb.ConversionException,
-)
-
-
-# ---------------------------------------------------------------------------- DuckDB and SQLite
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())
-
-
-def extension_file() -> Path | None:
-    """The SQLite extension that the wheel duckdb-extension-sqlite-scanner brought, if any."""
-    spec = importlib.util.find_spec("duckdb_extension_sqlite_scanner")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        version = f"v{duckdb.__version__}"
-        file = Path(folder) / "extensions" / version / "sqlite_scanner.duckdb_extension"
-        if file.is_file():
-            return file
-    return None
-
-
-def load_sqlite(con: duckdb.DuckDBPyConnection) -> str:
-    """Load the SQLite extension; return the statement that did. Nothing is ever downloaded."""
-    file = extension_file()
-    attempts = [f"LOAD {literal(str(file))}"] if file else []
-    error: duckdb.Error | None = None
-    for statement in [*attempts, "LOAD sqlite"]:
-        try:
-            con.execute(statement)
-        except duckdb.Error as caught:
-            error = caught
-        else:
-            return statement
-    raise InputError(
-        f"DuckDB {duckdb.__version__} cannot load its SQLite extension: {_one_line(error)}",
-        hint=f"pip install duckdb-extension-sqlite-scanner=={duckdb.__version__}",
-    )
-
-
-def _input_error(path: Path, error: duckdb.Error) -> InputError:
-    """Say in one line why a file was refused."""
-    text = _one_line(error)
-    for pattern, message, hint in (
-        ("malformed|disk I/O|corrupt", "is damaged or truncated", "copy or export it again"),
-        ("not a database|encrypted", "is not an SQLite database, or it is encrypted", None),
-        ("locked|busy|lock on file", "is locked by another program", "wait until it has finished"),
-        ("unable to open|readonly|permission", "cannot be opened", "check its permissions"),
-    ):
-        if re.search(pattern, text, re.IGNORECASE):
-            return InputError(f"{path} {message}", hint=hint)
-    return InputError(f"{path} cannot be read: {text}")
-
-
-_TYPES = (
-    ("INT", "BIGINT"),
-    ("CHAR", "VARCHAR"),
-    ("CLOB", "VARCHAR"),
-    ("TEXT", "VARCHAR"),
-    ("BLOB", "BLOB"),
-    ("REAL", "DOUBLE"),
-    ("FLOA", "DOUBLE"),
-    ("DOUB", "DOUBLE"),
-)
-
-
-def _duckdb_type(declared: str) -> str:
-    """The type DuckDB gives a column declared so in SQLite; OTHER for those we never read."""
-    upper = declared.upper()
-    return next((type_ for part, type_ in _TYPES if part in upper), "OTHER" if upper else "BLOB")
 
 
 @lru_cache(maxsize=8)
@@ -114,11 +37,6 @@ def _taxonomy_sql(paths: tuple[str, ...]) -> tuple[str, ...]:
     from nsys_sql import taxonomy
 
     return tuple(taxonomy.macro_sql(taxonomy.load_rules(paths)))
-
-
-def _version(text: str | None) -> tuple[int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)", text or "")
-    return (int(found[1]), int(found[2])) if found else None
 
 
 # ---------------------------------------------------------------------------- the model
@@ -132,7 +50,6 @@ class _State:
     results: dict[str, tuple[str, str]] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
     scrubbed: set[str] = field(default_factory=set)
-    warnings: list[str] = field(default_factory=list)
     checks: dict[tuple[str, str], Check] = field(default_factory=dict)
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     objection: str | None = None
@@ -162,10 +79,8 @@ class Model:
         self._path = path
         self._owns_connection = owns_connection
         self._state = _State()
-        self._folder: Path | None = None
-        self._spill: Path | None = None
-        self._alias = ""
         self._is_closed = False
+        self._file = Attached(con, path, options, catalog, owns_connection)
         try:
             self._open(schema, all_tables)
         except BaseException:
@@ -175,103 +90,59 @@ class Model:
     # ------------------------------------------------------------------ open and close
 
     def _open(self, schema: str, all_tables: bool) -> None:
-        path = self._path
-        header = source.read_header(path)
-        beside = [] if header.is_duckdb else source.companions(path)
-        self._before = source.stamp(path)
-        self._original = Path(os.path.abspath(path))  # noqa: PTH100 (symlinks stay)
-        target = self._original
-        if header.is_wal or beside:
-            self._folder = source.private_folder(self.options.temp_directory)
-            target = source.settled_copy(path, beside, self._folder)
-            header = source.read_header(target)
-            what = " and ".join(each.name[len(path.name) :] for each in beside)
-            self._warn(
-                f"the file has a {what} beside it: read from a private copy with it applied"
-                if what
-                else "the file is in WAL mode: read from a private copy"
-            )
-        if (longer := source.check_size(path, header)) is not None:
-            self._warn(longer)
-        self._set_up()
-        self._load = "" if header.is_duckdb else self._load_quietly()
-        taken = self._execute("SELECT database_name FROM duckdb_databases()").fetchall()
-        names = chain([CATALOG], (f"{CATALOG}_{number}" for number in range(2, len(taken) + 3)))
-        alias = next(name for name in names if (name,) not in taken)
-        self._kind = "" if header.is_duckdb else "TYPE sqlite, "
-        try:
-            self._execute(self._attach(target, alias))
-            self._alias = alias
-            shape = self._read_built() if header.is_duckdb else self._read_tables()
-        except duckdb.Error as error:
-            raise _input_error(path, error) from None
         taxonomy = partial(_taxonomy_sql, self.options.taxonomy)
         if self.options.taxonomy:
             taxonomy()  # a bad file is told at once
         self.planner = Planner(
-            self.catalog, shape, self.options, taxonomy, schema, alias, all_tables
+            self.catalog,
+            self._file.shape,
+            self.options,
+            taxonomy,
+            schema,
+            self._file.alias,
+            all_tables,
+            self._given(),
         )
-        try:
-            self._info = self._read_info()
-        except duckdb.Error as error:
-            raise _input_error(path, error) from None
+        self._info = self._file.info(self.planner)
 
-    def _attach(self, target: Path, alias: str) -> str:
-        return f"ATTACH {literal(str(target))} AS {alias} ({self._kind}READ_ONLY)"
-
-    def _set_up(self) -> None:
-        """Settings of our own connection; a caller's connection keeps its own."""
-        if not self._owns_connection:
-            return
-        options = self.options
-        folder = options.temp_directory or tempfile.gettempdir()
-        # DuckDB makes this folder only when it spills, and would else make it where we stand.
-        self._spill = Path(folder) / f"nsys-sql-spill-{uuid.uuid4().hex}"
-        settings = {
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "temp_directory": str(self._spill),
-        }
-        if options.threads is not None:
-            settings["threads"] = str(options.threads)
-        if options.memory_limit is not None:
-            settings["memory_limit"] = options.memory_limit
-        for name, value in settings.items():
+    def _given(self) -> dict[str, str]:
+        """The queries that make the steps whose rows come with an option."""
+        options, found = self.options, dict[str, str]()
+        if options.reference_steps is not None:
+            found[reference.STEP] = reference.select(reference.read(options.reference_steps))
+        if options.callsites is not None:
+            path = Path(options.callsites)
             try:
-                self._execute(f"SET {name} = {literal(value)}")
+                found[callsites.STEP] = callsites.select(path, self._describe)
             except duckdb.Error as error:
-                raise UsageError(
-                    f"{name.replace('_', '-')} {value!r} is refused: {_one_line(error)}"
-                ) from None
+                text = f"{path} cannot be read as Parquet or CSV: {one_line(error)}"
+                raise InputError(text) from None
+        if options.metrics_from is not None:
+            found[metrics.STEP] = self._metrics_of(Path(options.metrics_from))
+        return found
 
-    def _load_quietly(self) -> str:
-        """Load the extension with downloads off, whatever a caller's connection allows."""
-        name = "autoinstall_known_extensions"
-        if self._owns_connection:
-            return load_sqlite(self.con)
-        before = self._execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
-        with contextlib.suppress(duckdb.Error):  # the caller may have locked the configuration
-            self._execute(f"SET {name} = false")
-        try:
-            return load_sqlite(self.con)
-        finally:
-            with contextlib.suppress(duckdb.Error):
-                self._execute(f"SET {name} = {str(before).lower()}")
+    def _describe(self, scan: str) -> tuple[list[str], int]:
+        names = [row[0] for row in self._execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
+        return names, int(self._execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0])
+
+    def _metrics_of(self, path: Path) -> str:
+        """The metrics of another capture as a query: joined by name, so only sums matter."""
+        alone = replace(self.options, reference_steps=None, callsites=None, metrics_from=None)
+        with open(path, alone) as other:
+            other._need(other.catalog.recipe("metrics"))
+            other._build(["metric_operator"])
+            rows = other._execute(metrics.QUERY).fetchall()
+            other._check_unchanged()
+        for text in other.trace.warnings:
+            self._warn(f"{path}: {text}")
+        return metrics.select(rows)
 
     def close(self) -> None:
         """Detach the trace, close our own connection, remove private copies. May be repeated."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._owns_connection:
-            self.con.close()
-        elif self._alias:
-            with contextlib.suppress(duckdb.Error):
-                self._execute(f"DETACH {self._alias}")
-        if self._folder is not None:
-            source.remove(self._folder)
-        if self._spill is not None:
-            shutil.rmtree(self._spill, ignore_errors=True)
+        self._file.close()
 
     def __enter__(self) -> Model:
         return self
@@ -289,69 +160,13 @@ class Model:
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         return self.con.execute(sql)
 
-    def _sqlite(self, query: str) -> list[tuple[Any, ...]]:
-        """Run a query inside SQLite, on the attached trace; every value comes as text."""
-        call = f"sqlite_query({literal(self._alias)}, {literal(query)})"
-        return self._execute(f"SELECT * FROM {call}").fetchall()
-
     def _warn(self, text: str) -> None:
-        if text not in self._state.warnings:
-            self._state.warnings.append(text)
-
-    def _read_tables(self) -> Shape:
-        """Tables and columns of the attached trace; views in the place of a source are refused."""
-        files = [*self.catalog.adapters.values(), *chain(*self.catalog.variants.values())]
-        wanted = {table.lower() for file in files for table in planning.source_tables(file)}
-        # Views are looked at by name only: one that refers to itself would never return.
-        for (name,) in self._sqlite("SELECT name FROM sqlite_master WHERE type = 'view'"):
-            base = re.sub(r"_V[0-9]+$", "", name, flags=re.IGNORECASE)
-            if wanted & {name.lower(), base.lower()}:
-                raise InputError(
-                    f"{self._path}: {name} is a view, not a table",
-                    hint="only exported tables are read: export the report again",
-                )
-        tables: dict[str, dict[str, str]] = {}
-        for table, column, declared in self._sqlite(
-            "SELECT m.name AS name, c.name AS field, c.type AS type FROM sqlite_master AS m "
-            "JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY m.name, c.cid"
-        ):
-            tables.setdefault(table, {})[column] = _duckdb_type(declared or "")
-        shape = Shape(tables)
-        if not any(shape.has(table) for table in wanted):
-            raise InputError(
-                f"{self._path} is an SQLite database, but it holds no table of Nsight Systems",
-                hint="export the report with `nsys export --type=sqlite`",
-            )
-        return shape
-
-    def _read_built(self) -> Shape:
-        """The canonical relations of a database that `build` made."""
-        place = f"database_name = {literal(self._alias)} AND schema_name = '{planning.SCHEMA}'"
-        columns: dict[str, dict[str, str]] = {}
-        for table, column, type_ in self._execute(
-            f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {place} "
-            "ORDER BY table_name, column_index"
-        ).fetchall():
-            columns.setdefault(table, {})[column] = type_
-        if "capability" not in columns:
-            raise InputError(
-                f"{self._path} is a DuckDB database that `nsys-sql build` did not make",
-                hint="build it from the .sqlite export",
-            )
-        rows = self._execute(
-            f"SELECT relation, is_present FROM {self._alias}.{planning.SCHEMA}.capability"
-        ).fetchall()
-        relations = {
-            name: (bool(is_present), tuple(columns[name]))
-            for name, is_present in rows
-            if name in columns
-        }
-        return Shape({name: columns[name] for name in relations}, relations=relations)
+        self._file.warn(text)
 
     @property
     def trace(self) -> TraceInfo:
         """What is known of the trace; warnings grow as it is read."""
-        return replace(self._info, warnings=tuple(self._state.warnings))
+        return replace(self._info, warnings=tuple(self._file.warnings))
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -363,67 +178,13 @@ class Model:
         """The notes of everything that was run, each once."""
         return tuple(dict.fromkeys(chain(*self._state.notes.values())))
 
-    def _properties(self, table: str, relation: str, names: Sequence[str]) -> dict[str, str]:
-        """Name-value pairs of a metadata table; SQLite filters by name, values may be anything."""
-        shape = self.planner.shape
-        listed = ", ".join(map(literal, names))
-        if shape.relations is not None:
-            if relation not in shape.relations:
-                return {}
-            where = f"{self._alias}.{planning.SCHEMA}.{relation} WHERE name IN ({listed})"
-            return dict(self._execute(f"SELECT name, value FROM {where}").fetchall())
-        actual = shape.find(table)
-        if actual is None or not (shape.has(table, "name") and shape.has(table, "value")):
-            return {}
-        query = f"SELECT name, hex(value) AS value FROM {quote(actual)} WHERE name IN ({listed})"
-        return {
-            name: bytes.fromhex(value or "").decode("utf-8", "replace")
-            for name, value in self._sqlite(query)
-        }
-
-    def _read_info(self) -> TraceInfo:
-        labels = ("EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION")
-        told = self._properties("EXPORT_META_DATA", "export_info", labels)
-        told |= self._properties("META_DATA_EXPORT", "export_info", labels)
-        place = self._properties(
-            "TARGET_INFO_SYSTEM_ENV", "system_env", ("TargetInstallDir", "CaptureVersion")
-        )
-        schema, product = (
-            told.get("EXPORT_SCHEMA_VERSION"),
-            told.get("EXPORT_PRODUCT_VERSION"),
-        )
-        capture = re.search(r"20\d\d\.\d+\.\d+", " ".join(place.values()))
-        for what, version, known in (
-            ("export schema", schema, KNOWN_SCHEMA),
-            ("exporter", product, KNOWN_PRODUCT),
-        ):
-            if (_version(version) or known) > known:
-                newest = ".".join(map(str, known))
-                self._warn(
-                    f"{what} {version} is newer than {newest}, the newest known one: "
-                    "columns are found by name"
-                )
-        return TraceInfo(
-            path=self._path,
-            product_version=product,
-            schema_version=schema,
-            capture_version=capture[0] if capture else None,
-            tables=self.planner.shape.tables,
-            present=tuple(
-                name for name in sorted(self.catalog.adapters) if self.planner.is_present(name)
-            ),
-            warnings=(),
-        )
+    def host(self) -> str | None:
+        """The name of the host that was profiled: told when asked, never part of a result."""
+        return self._file.host()
 
     def row_counts(self) -> list[tuple[str, int]]:
         """Every table of the trace with its number of rows: reads all of them."""
-        place = f"{self._alias}.{planning.SCHEMA}." if self.planner.shape.relations else ""
-        counts = []
-        for table in sorted(self.planner.shape.tables):
-            query = f"SELECT count(*) AS n FROM {place}{quote(table)}"
-            rows = self._execute(query).fetchall() if place else self._sqlite(query)
-            counts.append((table, int(rows[0][0])))
-        return counts
+        return self._file.row_counts()
 
     def why_not(self, recipe: str) -> str | None:
         """Why the trace cannot answer a recipe, as far as its tables tell; None if it may."""
@@ -458,7 +219,7 @@ class Model:
             self._state.variables.add(statement.name)
         try:
             self._execute(statement.sql)
-        except _BAD_VALUE as error:
+        except BAD_VALUE as error:
             if not self._scrub_failing(statement.tables):
                 raise self._failure(statement, error) from error
             return False
@@ -483,9 +244,9 @@ class Model:
         return bool(self._execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchall())
 
     def _failure(self, statement: Statement, error: duckdb.Error) -> NsysSqlError:
-        text = _one_line(error)
-        if re.search(r"malformed|disk I/O|database is locked|file is not a database", text):
-            return _input_error(self._path, error)
+        text = one_line(error)
+        if (damaged := damage(self._path, error)) is not None:
+            return damaged
         if isinstance(error, duckdb.OutOfMemoryException):
             return InputError(
                 f"{self._path} needs more memory than allowed: {text}",
@@ -502,9 +263,10 @@ class Model:
                 continue
             probe = scrub.probe(self.planner.used_columns(table))
             try:
-                row = self._execute(f"SELECT {probe} FROM {self._alias}.{quote(table)}").fetchone()
+                place = f"{self._file.alias}.{quote(table)}"
+                row = self._execute(f"SELECT {probe} FROM {place}").fetchone()
                 is_bad = row is not None and bool(row[0])
-            except _BAD_VALUE:
+            except BAD_VALUE:
                 is_bad = True
             if is_bad:
                 self._state.scrubbed.add(table)
@@ -515,18 +277,14 @@ class Model:
         names, query = scrub.count_query(table, self.planner.used_columns(table))
         if not names:
             return
-        for name, count in zip(names, self._sqlite(query)[0], strict=True):
+        for name, count in zip(names, self._file.sqlite(query)[0], strict=True):
             if int(count or 0):
                 self._warn(
                     f"{int(count)} values of {table}.{name} are not integers and count as missing"
                 )
 
     def _check_unchanged(self) -> None:
-        if self._folder is None and source.stamp(self._path) != self._before:
-            raise InputError(
-                f"{self._path} changed while it was read",
-                hint="wait until its writer has finished, then run again",
-            )
+        self._file.check_unchanged()
 
     def _after(self, step: str, recipes: Sequence[SqlFile], needed: set[str]) -> None:
         """What to say when a step leaves nothing to answer with."""
@@ -541,6 +299,14 @@ class Model:
                     message, hint="`nsys-sql run anchors TRACE` lists what could be one"
                 )
                 self._object(recipes, error, tolerated=False)
+        elif step == "call_site_thread":
+            told = self._execute(f"SELECT message FROM {schema}.{step} WHERE message IS NOT NULL")
+            if (messages := [row[0] for row in told.fetchall()]) and recipes:
+                raise AnswerError(
+                    f"the call sites do not fit this trace: {'; '.join(sorted(messages)[:3])}",
+                    hint="capture the call stacks of the same workload and region, or choose the "
+                    "rank with --param rank=N",
+                )
         elif step == "steady":
             found = self._execute(f"SELECT 1 FROM {schema}.steady LIMIT 1").fetchone()
             if found is None:
@@ -583,7 +349,10 @@ class Model:
         self._need(wanted)
         while True:
             planner = self._planner()
-            if self._run_plan(planner, planner.plan([wanted.name], params, audit=True)):
+            statements = planner.plan([wanted.name], params, audit=True)
+            if self._state.results.get(wanted.name, ("",))[0] == statements[-1].key:
+                break  # answered before, under the same options and parameters
+            if self._run_plan(planner, statements):
                 break
         self._check_unchanged()
         return wanted, self._state.results[wanted.name][1]
@@ -600,8 +369,9 @@ class Model:
             state.variables.discard(name)
         order = "preserve_insertion_order"
         before = self._execute(f"SELECT current_setting('{order}')").fetchall()[0][0]
+        done_with = {} if self.options.keep_steps else planner.last_uses(statements)
         try:
-            for statement in statements:
+            for number, statement in enumerate(statements):
                 if statement.kind == "recipe":
                     if not self._run_recipe(planner, statement):
                         return False
@@ -609,6 +379,9 @@ class Model:
                     return False
                 elif statement.kind == "step":
                     self._after(statement.name, recipes, needed)
+                for name in done_with.get(number, ()):
+                    self._execute(f"DROP TABLE {self.planner.schema}.{name}")
+                    state.built.pop(f"step {name}", None)
         finally:
             if not state.is_locked and not self._is_closed:
                 self._execute(f"SET {order} = {str(before).lower()}")
@@ -677,7 +450,7 @@ class Model:
             cursor = self._execute(f"SELECT * {failing} LIMIT {_SHOWN_ROWS}")
         except duckdb.Error as error:
             raise NsysSqlError(
-                f"{recipe.label}: the check {each.name} cannot be evaluated: {_one_line(error)}"
+                f"{recipe.label}: the check {each.name} cannot be evaluated: {one_line(error)}"
             ) from None
         names = [column[0] for column in cursor.description or ()]
         detail = offending(names, cursor.fetchall(), count, total)
@@ -694,7 +467,7 @@ class Model:
         try:
             return self._execute(planner.retarget(file.body))
         except duckdb.Error as error:
-            text = f"{file.label} failed on {self._path}: {_one_line(error)}"
+            text = f"{file.label} failed on {self._path}: {one_line(error)}"
             raise NsysSqlError(text) from error
 
     # ------------------------------------------------------------------ the public calls
@@ -721,18 +494,36 @@ class Model:
             small = [each for each in statements if each.kind in ("schema", "scrub", "table")]
             if all(self._make(each) for each in small):
                 break
-        lines = [f"-- {wanted.name} — {wanted.question}", f"-- on {self._original}", ""]
-        if self._load:
+        lines = [f"-- {wanted.name} — {wanted.question}", f"-- on {self._file.original}", ""]
+        if self._file.load:
             lines += [
                 "-- The SQLite extension; where DuckDB has it installed, LOAD sqlite does as well.",
-                f"{self._load};",
+                f"{self._file.load};",
                 "",
             ]
         lines.append("-- The trace, read-only.")
-        if self._folder is not None:
+        if self._file.folder is not None:
             lines.append("-- It has unfinished writes beside it: attach a settled copy instead.")
-        lines += [f"{self._attach(self._original, self._alias)};", ""]
+        lines += [f"{self._file.attach(self._file.original, self._file.alias)};", ""]
         return "\n".join(lines) + "\n" + planning.script(statements)
+
+    def write_facts(self, files: Sequence[SqlFile], folder: Path, part: str) -> None:
+        """Write what each file selects as <name>.parquet, with a leading column `part`.
+
+        A trace without a steady window has no facts: that is an error here.
+        """
+        self._build(sorted({name for file in files for name in file.inputs}))
+        if self._state.objection:
+            message, _, hint = self._state.objection.partition("; ")
+            raise AnswerError(message, hint=hint)
+        for file in files:
+            query = (
+                f"SELECT {literal(part)} AS part, * FROM (\n{self.planner.retarget(file.body)}\n)"
+            )
+            target = literal(str(folder / f"{file.name}.parquet"))
+            copy = f"COPY ({query}) TO {target} (FORMAT parquet)"
+            self._make(Statement("fact", file.name, copy, file=file))
+        self._check_unchanged()
 
     def create_all(self, recipe_schema: str) -> tuple[str, ...]:
         """Make every relation, step and macro, and a view for each recipe that has its tables.
@@ -746,6 +537,9 @@ class Model:
         made = []
         for name, recipe in self.catalog.recipes.items():
             view = name.replace("-", "_")
+            absent = self.catalog.steps.keys() - self.planner.given.keys()
+            if any(absent.issuperset(needs) for needs in recipe.needs):
+                continue  # it answers from rows of an option that was not given
             reason = self.why_not(name)
             if reason is None and recipe_schema == self.planner.schema and view in names:
                 reason = f"{name}: {recipe_schema}.{view} is something else"
@@ -803,7 +597,7 @@ class Model:
         serialized = self._query("SELECT json_serialize_sql(?)", [sql]).fetchall()[0][0]
         macros = self.planner.macros()
         schema = self.planner.schema
-        reads = sandbox.inspect(json.loads(serialized), macros, self._alias, f"{schema}_")
+        reads = sandbox.inspect(json.loads(serialized), macros, self._file.alias, f"{schema}_")
         texts = {text.removeprefix(f"{schema}.") for text in reads.texts}
         mentioned = reads.tables | reads.functions | texts
         known = {*self.catalog.adapters, *self.catalog.steps, *macros, "capability"}
@@ -826,7 +620,7 @@ class Model:
                 try:
                     relation.execute()
                     return relation
-                except _BAD_VALUE:
+                except BAD_VALUE:
                     # A view of the trace met a bad value: have its table rebuilt, then ask again.
                     plan = self._planner().plan((), None, also=needed)
                     if not self._scrub_failing({name for each in plan for name in each.tables}):
@@ -836,19 +630,17 @@ class Model:
         except duckdb.Error as error:
             close = (near(name, [*known, *recipes]) for name in sorted(reads.tables - known))
             hint = next(filter(None, close), None)
-            raise UsageError(f"the query failed: {_one_line(error)}", hint=hint) from None
+            raise UsageError(f"the query failed: {one_line(error)}", hint=hint) from None
 
     def rows(self, relation: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
         """The rows of a relation of this model; what fails on the way is said in one line."""
         try:
             found = relation.fetchall()
-        except _BAD_VALUE as error:
-            raise UsageError(f"the query failed: {_one_line(error)}") from None
+        except BAD_VALUE as error:
+            raise UsageError(f"the query failed: {one_line(error)}") from None
         except duckdb.Error as error:
-            text = _one_line(error)
-            if re.search(r"malformed|disk I/O|database is locked", text):
-                raise _input_error(self._path, error) from None
-            raise UsageError(f"the query failed: {text}") from None
+            failed = UsageError(f"the query failed: {one_line(error)}")
+            raise damage(self._path, error) or failed from None
         self._check_unchanged()
         return found
 
@@ -856,7 +648,7 @@ class Model:
         try:
             return self.con.execute(sql, list(values))
         except duckdb.Error as error:
-            raise UsageError(f"the query failed: {_one_line(error)}") from None
+            raise UsageError(f"the query failed: {one_line(error)}") from None
 
     def _build(self, names: Iterable[str]) -> None:
         """Make relations, steps and macros without running a recipe."""
@@ -927,7 +719,7 @@ def build(
             con.execute(f"ATTACH {literal(str(file.absolute()))} AS built")
             con.execute("USE built")
         except duckdb.Error as error:
-            raise UsageError(f"{file} cannot be written: {_one_line(error)}") from None
+            raise UsageError(f"{file} cannot be written: {one_line(error)}") from None
         with Model(con, path, checked, load_catalog(), all_tables=True) as model:
             model.create_all("main")
             con.execute("CHECKPOINT built")

@@ -146,7 +146,7 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
                 trace.wait(event=event, sync_id=sync_id, start=start, end=end, **place)
             continue
 
-        in_graph = r.random() < graph_share
+        in_graph = r.random() < graph_share and pid is not None
         if in_graph:  # a launch shares its id with nothing else
             corr = clock[pid] = clock[pid] + 1
             clock[pid] += 1
@@ -219,15 +219,15 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
         for _ in range(r.choice([1, 2])):
             name = r.choice(["cudaProfilerStart_v4000", "cuProfilerStart"])
             start = base + r.randrange(-20, span // 2)
-            trace.call(start, start + length(), name, pid=r.choice(pids), corr=5000)
+            trace.call(start, start + length(), name, pid=r.choice(pids[:2]) or 100, corr=5000)
     if r.random() < 0.3:
         for _ in range(r.choice([1, 2])):
             name = r.choice(["cudaProfilerStop_v4000", "cuProfilerStop"])
             start = base + r.randrange(span // 4, span + 20)
-            trace.call(start, start + length(), name, pid=r.choice(pids), corr=5001)
+            trace.call(start, start + length(), name, pid=r.choice(pids[:2]) or 100, corr=5001)
     if r.random() < 0.25:
         for _ in range(r.choice([1, 2])):
-            start, pid, tid = at(), r.choice(pids), r.choice([1, 2])
+            start, pid, tid = at(), r.choice(pids[:2]) or 100, r.choice([1, 2])
             trace.call(start, start + 2, "cudaStreamBeginCapture_v10000", pid=pid, tid=tid)
             if r.random() < 0.8:
                 start += 1 + length()

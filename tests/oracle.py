@@ -6,8 +6,8 @@ nanosecond.
 
 Where the method leaves a choice, this module takes:
 
-* a process that is not known (NULL) is one process of its own, and an id that is NULL joins
-  nothing;
+* rows whose process is not known (NULL) share streams and an issue order of their own, but they
+  join nothing across tables: no call, no record; and an id that is NULL joins nothing either;
 * an operation, record or wait without a correlation id has no place in host issue order: it has
   no predecessor, is nobody's predecessor, and moves no state;
 * last ties (equal end, correlation id and start) go to the kind (kernel, copy, set, graph), then
@@ -387,7 +387,7 @@ class Oracle:
     # ------------------------------------------------------------------------ host issue order
     def call_of(self, process: int | None, corr: int | None) -> Call | None:
         """The outermost call of (process, correlation id)."""
-        if corr is None:
+        if process is None or corr is None:
             return None
         calls = self._calls_by_id.get((process, corr), [])
         return min(calls, key=lambda call: (call.start, -call.end, call.row_id), default=None)
@@ -446,7 +446,7 @@ class Oracle:
                     continue
                 # a record of the very call that waits was not issued before it
                 before_it = [saw for issued, saw in records_of[event] if issued < corr]
-                if not before_it:
+                if not before_it or process is None:
                     state[stream] = State(state[stream].op, state[stream].evidence | {"unresolved"})
                 else:
                     state[stream] = State(

@@ -48,7 +48,7 @@ def process(*arguments, **more):
         (["run", "budget"], "TRACE"),
         (["run", "budgt", "TRACE"], "did you mean 'budget'?"),
         (["describe", "iteration"], "did you mean 'iterations'?"),
-        (["show", "nope", "TRACE"], "nsys-sql list"),
+        (["show", "zzz", "TRACE"], "nsys-sql list"),
         (["run", "budget", "TRACE", "--anchor", "nvtx"], "KIND:PATTERN"),
         (["run", "budget", "TRACE", "--anchor", "nvtxx:a"], "nvtxx"),
         (["run", "budget", "TRACE", "--anchor", "nvtx:"], "anchor"),

@@ -16,6 +16,7 @@ from nsys_sql.catalog import Column, Optional, load_catalog, parse
 from nsys_sql.errors import InputError, NsysSqlError
 from nsys_sql.options import Options
 from nsys_sql.plan import Planner, Shape, source_tables
+from nsys_sql.taxonomy import load_rules, macro_sql
 
 CATALOG = load_catalog()
 ADAPTERS = [*CATALOG.adapters.values(), *(f for v in CATALOG.variants.values() for f in v)]
@@ -39,7 +40,9 @@ def test_an_absent_column_becomes_a_typed_null_in_place():
 
 
 def test_an_absent_table_becomes_an_empty_typed_relation():
-    sql = 'SELECT t."a" AS a, u."b" AS b FROM trace."T" AS t LEFT JOIN trace."U" AS u ON u.rowid = 1'
+    sql = (
+        'SELECT t."a" AS a, u."b" AS b FROM trace."T" AS t LEFT JOIN trace."U" AS u ON u.rowid = 1'
+    )
     optional = [Optional("U", None, None), Optional("U", "b", "VARCHAR")]
     adapted = adapt(sql, {"T": {"a": "BIGINT"}}, optional)
     assert '(SELECT CAST(NULL AS VARCHAR) AS "b", CAST(NULL AS BIGINT) AS "rowid" WHERE false)' in (
@@ -167,9 +170,13 @@ def test_all_adapters_fit_every_known_schema(script, tmp_path):
     database = sqlite3.connect(path)
     database.executescript(script.read_text(encoding="utf-8"))
     wanted = {table for file in ADAPTERS for table in source_tables(file)}
-    tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+    tables = [
+        row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type='table'")
+    ]
     for table in wanted & set(tables):
-        columns = database.execute(f'SELECT name, type FROM pragma_table_info("{table}")').fetchall()
+        columns = database.execute(
+            f'SELECT name, type FROM pragma_table_info("{table}")'
+        ).fetchall()
         values = ", ".join("1" if "INT" in type_ else "'x'" for _, type_ in columns)
         database.execute(f'INSERT INTO "{table}" VALUES ({values})')
     database.commit()
@@ -226,14 +233,15 @@ def test_an_unknown_tag_names_the_nearest_one():
     assert "column" in caught.value.hint
 
 
-def test_window_names_are_unique_over_all_files():
+@pytest.mark.parametrize("recipe", sorted(CATALOG.recipes))
+def test_the_named_windows_of_a_script_are_unique(recipe):
     """DuckDB parses a script as a whole and refuses a window name that a statement before used."""
+    planner = Planner(CATALOG, Shape({}), Options(), lambda: macro_sql(load_rules()))
     seen = {}
-    for files in (CATALOG.macros, CATALOG.steps, CATALOG.recipes):
-        for file in files.values():
-            for name in set(re.findall(r"\bWINDOW\s+(\w+)\s+AS\b", file.body)):
-                assert name not in seen, f"{file.label} and {seen[name]} both name {name}"
-                seen[name] = file.label
+    for statement in planner.plan([recipe]):
+        for name in set(re.findall(r"\bWINDOW\s+(\w+)\s+AS\b", statement.sql)):
+            assert name not in seen, f"{statement.name} and {seen[name]}: rename window {name}"
+            seen[name] = statement.name
 
 
 def test_importing_the_package_loads_neither_duckdb_nor_sqlglot():

@@ -72,7 +72,9 @@ def with_recipe(path, text, notes=(), invariants=(), options=None, **files):
         },
         invariants={
             **CATALOG.invariants,
-            **{k: parse("invariant", Path(f"sql/invariants/{k}.sql"), files[k]) for k in invariants},
+            **{
+                k: parse("invariant", Path(f"sql/invariants/{k}.sql"), files[k]) for k in invariants
+            },
         },
         entries={**CATALOG.entries, "probe": RecipeEntry(tuple(notes), tuple(invariants))},
     )
@@ -120,7 +122,9 @@ def test_checks_have_names_states_and_details(trace):
 
 
 def test_notes_and_invariants_may_read_other_results(trace):
-    note = "-- n — what?\n-- @reads result_budget\nSELECT 'rows: ' || count(*) FROM result_budget;\n"
+    note = (
+        "-- n — what?\n-- @reads result_budget\nSELECT 'rows: ' || count(*) FROM result_budget;\n"
+    )
     audit = "-- a — bad?\n-- @reads result_probe\nSELECT * FROM result_probe WHERE stream_id = 7;\n"
     with with_recipe(trace, PROBE, notes=["n"], invariants=["a"], n=note, a=audit) as model:
         result = model.result("probe")
@@ -194,6 +198,18 @@ def test_recipes_answer_on_the_anchor_that_is_found(trace):
         assert budget[0][-1] - 2 == model.result("budget").rows[0][-1]
 
 
+def test_steps_can_be_dropped_as_soon_as_nothing_reads_them(trace):
+    with nsys_sql.open(trace) as model:
+        wanted = [(model.result(name).rows, model.notes) for name in ("budget", "gaps")]
+        kept = model.con.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+    with nsys_sql.open(trace, keep_steps=False) as model:
+        found = [(model.result(name).rows, model.notes) for name in ("budget", "gaps")]
+        left = model.con.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+        assert found == wanted
+        assert left < kept
+        assert model.run("budget").fetchall() == wanted[0][0]  # from its own table
+
+
 def test_without_a_steady_window_the_answer_says_why(trace):
     with nsys_sql.open(trace, anchor="nvtx:step *", skip_first=100) as model:
         with pytest.raises(AnswerError, match=rf"no iteration is steady.*{STEPS} warmup") as caught:
@@ -209,7 +225,7 @@ def test_without_a_steady_window_the_answer_says_why(trace):
 
 
 def test_a_plan_holds_only_what_is_needed_and_nothing_of_auto_for_a_given_anchor():
-    shape = Shape({KERNEL: {name: "BIGINT" for name in ("start", "end", "deviceId", "streamId")}})
+    shape = Shape({KERNEL: dict.fromkeys(("start", "end", "deviceId", "streamId"), "BIGINT")})
     names = {}
     for anchor in ("auto", "kernel:gemm"):
         planner = Planner(CATALOG, shape, Options(anchor=anchor), lambda: macro_sql(load_rules()))

@@ -464,6 +464,13 @@ def test_other_synchronisations_are_no_waits(engine: Engine, stream: int, event:
     assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "resolved")
 
 
+def test_a_broken_wait_is_no_wait(engine: Engine) -> None:
+    # its row ends before it starts, so it takes part in nothing
+    trace = on_two_streams().record(stream=13, event=1, sync_id=5, corr=3)
+    trace.wait(stream=7, event=1, sync_id=5, corr=4, start=9, end=8)
+    assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "resolved")
+
+
 def test_a_wait_that_loses_still_was_looked_at(engine: Engine) -> None:
     # inferred wait for A2 (ends 12 on stream 13); stream 7 itself has A (ends 20): producer is A
     trace = Trace("2022.4.2").launch(1, (0, 2), (10, 20))

@@ -1,9 +1,9 @@
 -- skew — do kernels start before their own launch?
 --
--- @reads   nsys.gap_launch
+-- @reads   nsys.gap_cut
 WITH skewed AS (
-    SELECT device, count(DISTINCT op_id) AS n, max(call_start_ns - end_ns) AS worst_ns
-    FROM nsys.gap_launch
+    SELECT device, count(*) AS n, max(call_start_ns - end_ns) AS worst_ns
+    FROM nsys.gap_cut
     WHERE call_start_ns > end_ns
     GROUP BY device
 )

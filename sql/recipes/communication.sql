@@ -26,7 +26,8 @@
 -- @reads   nsys.steady, nsys.comm_group, nsys.comm_window
 -- @needs   kernel
 -- @column  device BIGINT - physical GPU of the report
--- @column  scope VARCHAR - kind of the set: collective, class, nccl_only, all, fused_compute, peer_copy
+-- @column  scope VARCHAR - kind of the set: collective, class, nccl_only, all, fused_compute,
+--          peer_copy
 -- @column  class VARCHAR - class of the taxonomy; peer or staged peer; NULL for all
 -- @column  collective VARCHAR - type of the collective, NULL where the set holds several
 -- @column  count DOUBLE count operations that start in an iteration, median

@@ -9,6 +9,7 @@
 -- @grain     one row per gap of a device
 -- @reads     nsys.gap_cut, nsys.blocking_part, nsys.op, nsys.op_name
 -- @needs     kernel
+-- @windows   optional
 -- @column    device BIGINT - physical GPU of the report
 -- @column    gap_start_ns BIGINT ns begin of the gap
 -- @column    gap_end_ns BIGINT ns start of the kernel that ends it
@@ -55,7 +56,7 @@ SELECT
     c.producer_role::VARCHAR AS producer_role,
     c.producer_start_ns,
     c.producer_end_ns,
-    c.evidence,
+    c.evidence::VARCHAR AS evidence,
 FROM nsys.gap_cut AS c
 INNER JOIN params AS o ON o.device IS NULL OR o.device = c.device
 INNER JOIN nsys.op AS k ON k.op_id = c.op_id

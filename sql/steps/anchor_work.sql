@@ -45,11 +45,11 @@ piece AS (
         s.device,
         least(
             s.end_ns,
-            greatest(s.start_ns, coalesce(max(s.end_ns) OVER earlier, s.start_ns))
+            greatest(s.start_ns, coalesce(max(s.end_ns) OVER ended_before, s.start_ns))
         ) AS start_ns,
         s.end_ns
     FROM nsys.anchor_span AS s
-    WINDOW earlier AS (
+    WINDOW ended_before AS (
         PARTITION BY s.kind, s.pattern, s.device ORDER BY s.start_ns, s.end_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )

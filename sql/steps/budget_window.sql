@@ -5,7 +5,7 @@
 -- it and is unattributed; so is the whole window of a device that never computes.
 --
 -- @grain  one row per steady window of a device
--- @reads  nsys.steady, nsys.segment, nsys.segment_union, nsys.segment_cause, nsys.op
+-- @reads  nsys.steady, nsys.segment, nsys.segment_union, nsys.segment_cause, nsys.sweep
 -- @column device                     BIGINT -  physical GPU
 -- @column iteration                  BIGINT -  ordinal of the window on its device
 -- @column start_ns                   BIGINT ns begin of the window
@@ -51,8 +51,8 @@ WITH passed AS (
 ),
 last_compute AS (
     SELECT device, max(end_ns) AS end_ns
-    FROM nsys.op
-    WHERE role = 'compute' AND end_ns > start_ns
+    FROM nsys.sweep
+    WHERE role = 'compute'
     GROUP BY device
 ),
 measured AS (

@@ -1,17 +1,18 @@
--- comm_piece — how do communication operations fall into the stretches between window borders?
+-- comm_piece — how do communication operations fall into the steady windows?
 --
--- An operation that crosses a border is cut there, so that each stretch adds up by itself.
+-- An operation that crosses a border of a window is cut there, so that each stretch between two
+-- borders adds up by itself. Stretches that belong to no window are left out.
 --
 -- @grain  one row per operation of nsys.comm_op and stretch that it touches
--- @reads  nsys.comm_op, nsys.comm_rival, nsys.segment
--- @column device         BIGINT  -  physical GPU
--- @column segment        BIGINT  -  stretch of nsys.segment
--- @column name_id        BIGINT  -  name of nsys.comm_group
--- @column is_start       BOOLEAN -  the operation starts here, and is counted here
--- @column start_ns       BIGINT  ns begin of the piece
--- @column end_ns         BIGINT  ns end of the piece
--- @column rival_start_ns BIGINT  ns time covered by other roles up to start_ns
--- @column rival_end_ns   BIGINT  ns time covered by other roles up to end_ns
+-- @reads  nsys.comm_op, nsys.segment, nsys.steady
+-- @column piece_id BIGINT  -  number of the piece
+-- @column device   BIGINT  -  physical GPU
+-- @column segment  BIGINT  -  stretch of nsys.segment
+-- @column name_id  BIGINT  -  name of nsys.comm_group
+-- @column role     ENUM    -  role of the operation
+-- @column is_start BOOLEAN -  the operation starts here, and is counted here
+-- @column start_ns BIGINT  ns begin of the piece
+-- @column end_ns   BIGINT  ns end of the piece
 -- @pitfall 1, 2
 WITH placed AS (
     SELECT
@@ -35,23 +36,20 @@ piece AS (
     INNER JOIN nsys.segment AS s
         ON s.device = p.device AND s.start_ns >= p.border_ns AND s.start_ns < p.end_ns
 ),
-started AS (
-    SELECT
-        p.*,
-        coalesce(r.before_ns + least(p.start_ns, r.end_ns) - r.start_ns, 0) AS rival_start_ns,
-    FROM piece AS p
-    ASOF LEFT JOIN nsys.comm_rival AS r
-        ON r.device = p.device AND r.role = p.role AND r.start_ns <= p.start_ns
+inside AS (
+    SELECT DISTINCT s.device, s.segment
+    FROM nsys.segment AS s
+    INNER JOIN nsys.steady AS w
+        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
 )
 SELECT
+    row_number() OVER () AS piece_id,
     p.device,
     p.segment,
     p.name_id,
+    p.role,
     p.is_start,
     p.start_ns,
     p.end_ns,
-    p.rival_start_ns,
-    coalesce(r.before_ns + least(p.end_ns, r.end_ns) - r.start_ns, 0) AS rival_end_ns,
-FROM started AS p
-ASOF LEFT JOIN nsys.comm_rival AS r
-    ON r.device = p.device AND r.role = p.role AND r.start_ns <= p.end_ns;
+FROM piece AS p
+INNER JOIN inside AS i ON i.device = p.device AND i.segment = p.segment;

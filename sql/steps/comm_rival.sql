@@ -1,90 +1,71 @@
--- comm_rival — when did operations of another role run, and for how long before that?
+-- comm_rival — how long had operations of other roles run at both ends of communication?
 --
--- What other roles cover is made islands, once for each role that communicates. With the running
--- total the cover before any instant is a look-up, so that the exposed part of any stretch is its
--- length less what the total grows by over it. What compute covers lies between the gaps, and
--- those are known already: only the few operations of other roles have to be added.
+-- The exposed part of any stretch is its length less what the time covered by other roles grows
+-- by over it. Both ends of each piece are put among the operations of other roles, in time order.
+-- Of these what is reached beyond all before them adds to the cover; at an end of a piece the
+-- cover is the sum so far, less what the longest of them still has to go.
 --
--- @grain  one row per island of a device and role
--- @reads  nsys.op, nsys.gap, nsys.comm_op
--- @column device    BIGINT  -  physical GPU
--- @column role      VARCHAR -  the role that the operations of the island do not have
--- @column start_ns  BIGINT  ns begin of the island
--- @column end_ns    BIGINT  ns end of the island
--- @column before_ns BIGINT  ns cover of all islands before it
+-- @grain  one row per piece
+-- @reads  nsys.op, nsys.comm_piece
+-- @column piece_id       BIGINT -  piece of nsys.comm_piece
+-- @column rival_start_ns BIGINT ns time covered by other roles until the piece begins
+-- @column rival_end_ns   BIGINT ns time covered by other roles until the piece ends
 -- @pitfall 1, 7
 WITH asked AS (
-    SELECT DISTINCT device, role::VARCHAR AS role FROM nsys.comm_op
+    SELECT device, role, min(start_ns) AS from_ns, max(end_ns) AS to_ns
+    FROM nsys.comm_piece
+    GROUP BY device, role
 ),
-compute_extent AS (
-    SELECT device, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-    FROM nsys.op
-    WHERE role = 'compute' AND end_ns > start_ns
-    GROUP BY device
-),
--- An island of compute begins where a gap ends, or with the first operation where no gap does.
-compute_begin AS (
-    SELECT device, end_ns AS start_ns, start_ns AS gap_start_ns FROM nsys.gap
+mark AS (
+    SELECT device, role, start_ns AS at_ns, NULL::BIGINT AS end_ns, piece_id
+    FROM nsys.comm_piece
     UNION ALL
-    SELECT e.device, e.start_ns, NULL
-    FROM compute_extent AS e
-    WHERE NOT EXISTS (
-        SELECT 1 FROM nsys.gap AS g WHERE g.device = e.device AND g.end_ns = e.start_ns
-    )
-),
-compute_island AS (
-    SELECT
-        b.device,
-        b.start_ns,
-        coalesce(
-            lead(b.gap_start_ns) OVER (PARTITION BY b.device ORDER BY b.start_ns), e.end_ns
-        ) AS end_ns,
-    FROM compute_begin AS b
-    INNER JOIN compute_extent AS e ON e.device = b.device
-),
-other AS (
-    SELECT a.device, a.role, i.start_ns, i.end_ns
-    FROM compute_island AS i
-    INNER JOIN asked AS a ON a.device = i.device AND a.role <> 'compute'
+    SELECT device, role, end_ns, NULL, piece_id
+    FROM nsys.comm_piece
     UNION ALL
-    SELECT a.device, a.role, o.start_ns, o.end_ns
+    SELECT o.device, a.role, o.start_ns, o.end_ns, NULL
     FROM nsys.op AS o
-    INNER JOIN asked AS a ON a.device = o.device AND a.role <> o.role::VARCHAR
-    WHERE o.role <> 'compute' AND o.end_ns > o.start_ns
+    INNER JOIN asked AS a ON a.device = o.device
+    WHERE a.role <> o.role
+      AND o.end_ns > o.start_ns
+      AND o.end_ns > a.from_ns
+      AND o.start_ns < a.to_ns
 ),
+-- Ends of pieces come first among what has the same time, so that both walks have passed the same
+-- operations there, whatever the order of those is.
 reached AS (
     SELECT
-        device,
-        role,
-        start_ns,
-        end_ns,
+        *,
         max(end_ns) OVER (
             PARTITION BY device, role
-            ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ORDER BY at_ns, piece_id NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS reached_ns,
-    FROM other
+    FROM mark
 ),
--- What was reached before the next island opens is the end of an island.
-island AS (
+covered AS (
     SELECT
-        r.device,
-        r.role,
-        r.start_ns,
-        coalesce(lead(r.reached_ns) OVER in_time, l.end_ns) AS end_ns,
-    FROM reached AS r
-    INNER JOIN (
-        SELECT device, role, max(end_ns) AS end_ns FROM other GROUP BY device, role
-    ) AS l ON l.device = r.device AND l.role = r.role
-    WHERE r.reached_ns IS NULL OR r.start_ns > r.reached_ns
-    WINDOW in_time AS (PARTITION BY r.device, r.role ORDER BY r.start_ns)
+        piece_id,
+        at_ns,
+        reached_ns,
+        sum(
+            CASE
+                WHEN piece_id IS NULL
+                    THEN greatest(0, end_ns - greatest(at_ns, coalesce(reached_ns, at_ns)))
+                ELSE 0
+            END
+        ) OVER (
+            PARTITION BY device, role
+            ORDER BY at_ns, piece_id NULLS LAST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS covered_ns,
+    FROM reached
 )
+-- cover only grows, so the lesser of the two is the one at the begin
 SELECT
-    device,
-    role,
-    start_ns,
-    end_ns,
-    coalesce(sum(end_ns - start_ns) OVER (
-        PARTITION BY device, role
-        ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), 0)::BIGINT AS before_ns,
-FROM island;
+    piece_id,
+    min(covered_ns - greatest(0, coalesce(reached_ns - at_ns, 0)))::BIGINT AS rival_start_ns,
+    max(covered_ns - greatest(0, coalesce(reached_ns - at_ns, 0)))::BIGINT AS rival_end_ns,
+FROM covered
+WHERE piece_id IS NOT NULL
+GROUP BY piece_id;

@@ -7,7 +7,7 @@
 --
 -- @grain  one row per steady window of a device and set that occurs in it; `all` in every window
 -- @reads  nsys.steady, nsys.segment, nsys.comm_group, nsys.comm_op, nsys.comm_piece,
---         nsys.blame_segment
+--         nsys.comm_rival, nsys.blame_segment
 -- @column device      BIGINT -  physical GPU
 -- @column iteration   BIGINT -  ordinal of the window on its device
 -- @column set_id      BIGINT -  set of nsys.comm_group
@@ -25,13 +25,14 @@ WITH member AS (
         p.is_start,
         p.start_ns,
         p.end_ns,
-        p.rival_start_ns,
-        p.rival_end_ns,
-        max(p.end_ns) OVER before AS reached_ns,
-        max(p.rival_end_ns) OVER before AS rival_reached_ns,
+        r.rival_start_ns,
+        r.rival_end_ns,
+        max(p.end_ns) OVER comm_before AS reached_ns,
+        max(r.rival_end_ns) OVER comm_before AS rival_reached_ns,
     FROM nsys.comm_piece AS p
+    INNER JOIN nsys.comm_rival AS r ON r.piece_id = p.piece_id
     INNER JOIN nsys.comm_group AS g ON g.name_id = p.name_id AND g.set_id = g.same_id
-    WINDOW before AS (
+    WINDOW comm_before AS (
         PARTITION BY p.device, g.set_id
         ORDER BY p.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )

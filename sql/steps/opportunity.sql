@@ -8,10 +8,12 @@
 --
 -- Confidence is `high` where at least 95 % of the time rests on known launches and dependencies,
 -- n is 5 or more and (max - min) is at most half of the median; `medium` where at least half of
--- the time does and n is 3 or more; else `low`.
+-- the time does and n is 3 or more; else `low`. Where the capture slowed the step materially, the
+-- bound is of the profiled step and `perturbed`, and confidence is medium at most.
 --
 -- @grain  one row per device and cause
--- @reads  nsys.opportunity_window, nsys.opportunity_evidence, nsys.budget_window, nsys.gap_cut
+-- @reads  nsys.opportunity_window, nsys.opportunity_evidence, nsys.budget_window, nsys.gap_cut,
+--         nsys.step_slowdown
 -- @column device         BIGINT  -  physical GPU
 -- @column rank           BIGINT  -  1 is the most recoverable time
 -- @column opportunity    VARCHAR -  the cause in words
@@ -31,8 +33,9 @@
 -- @column inferred_pct   DOUBLE  pct of the time that rests on inferred pairs
 -- @column long_pct       DOUBLE  pct of the time in gaps of stall_ms or more
 -- @column longest_ns     BIGINT  ns most in one gap
--- @column bound_kind     VARCHAR -  resolved, lower bound, upper bound or mixed bound
+-- @column bound_kind     VARCHAR -  resolved, or lower, upper or mixed bound; perturbed
 -- @column confidence     VARCHAR -  high, medium or low
+-- @column is_material    BOOLEAN -  1 % of the iteration or more, median
 -- @pitfall 1, 7, 8, 31
 WITH step AS (
     SELECT
@@ -97,9 +100,12 @@ measured AS (
         coalesce(e.longest_ns, 0) AS longest_ns,
         coalesce(b.has_unknown_waits, false) AS has_unknown_waits,
         coalesce(b.has_unknown_launches, false) AS has_unknown_launches,
+        -- one reference step has no spread to compare with: a slowdown then counts as material
+        coalesce(p.is_material, p.slowdown_ns > 0, false) AS is_perturbed,
     FROM summed AS r
     INNER JOIN step AS s ON s.device = r.device
     LEFT JOIN blind AS b ON b.device = r.device
+    LEFT JOIN nsys.step_slowdown AS p ON p.device = r.device
     LEFT JOIN nsys.opportunity_evidence AS e
         ON e.device = r.device
         AND e.cause = r.cause
@@ -135,10 +141,12 @@ SELECT
         WHEN has_unknown_waits THEN 'upper bound'
         WHEN has_unknown_launches THEN 'lower bound'
         ELSE 'resolved'
-    END AS bound_kind,
+    END || CASE WHEN is_perturbed THEN ', perturbed' ELSE '' END AS bound_kind,
     CASE
-        WHEN certain_pct >= 95 AND n >= 5 AND max_ns - min_ns <= 0.5 * median_ns THEN 'high'
+        WHEN NOT is_perturbed AND certain_pct >= 95 AND n >= 5
+            AND max_ns - min_ns <= 0.5 * median_ns THEN 'high'
         WHEN certain_pct >= 50 AND n >= 3 THEN 'medium'
         ELSE 'low'
     END AS confidence,
+    median_ns >= 0.01 * step_ns AS is_material,
 FROM measured;

@@ -1,7 +1,6 @@
 -- segment_cause — how much time without compute had which cause in each stretch of time?
 --
--- A gap lies in the stretch in which it begins, except the few that cross a border: those are cut
--- there first. Parts of blocking time are cut in the same way.
+-- Most gaps lie in one stretch as a whole; the few that cross a border are cut there first. Parts of blocking time are cut in the same way.
 --
 -- @grain  one row per device and stretch that holds a gap
 -- @reads  nsys.segment, nsys.gap_cut, nsys.blocking_part
@@ -13,28 +12,30 @@
 -- @column dependency_stalled_ns BIGINT ns
 -- @column shadowed_ns           BIGINT ns part of launch-starved in which the producer ran
 -- @pitfall 1, 7
-WITH placed_gap AS (
-    SELECT
-        c.device,
-        s.segment,
-        sum(c.issued_ns - c.start_ns) AS launch_starved_ns,
-        sum(c.unblocked_ns - c.issued_ns) AS blocking_ns,
-        sum(c.end_ns - c.unblocked_ns) AS dependency_stalled_ns,
-        sum(c.shadowed_ns) AS shadowed_ns,
-    FROM nsys.gap_cut AS c
-    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
-    WHERE c.end_ns <= s.end_ns
-    GROUP BY c.device, s.segment
-),
--- found from the side of the borders, of which there are few, with each stretch that they touch
+WITH
+-- Found from the side of the borders, of which there are few. One that ends at a border counts,
+-- since its kernel already belongs to the next stretch.
 crossing_gap AS (
     SELECT DISTINCT c.*
     FROM nsys.segment AS s
     INNER JOIN nsys.gap_cut AS c
-        ON c.device = s.device AND c.start_ns < s.start_ns AND c.end_ns > s.start_ns
+        ON c.device = s.device AND c.start_ns < s.start_ns AND c.end_ns >= s.start_ns
+),
+placed_gap AS (
+    -- a gap knows the stretch of its end; it lies in it as a whole unless it crosses a border
+    SELECT
+        device,
+        segment,
+        sum(issued_ns - start_ns) AS launch_starved_ns,
+        sum(unblocked_ns - issued_ns) AS blocking_ns,
+        sum(end_ns - unblocked_ns) AS dependency_stalled_ns,
+        sum(shadowed_ns) AS shadowed_ns,
+    FROM nsys.gap_cut
+    WHERE op_id NOT IN (SELECT op_id FROM crossing_gap)
+    GROUP BY device, segment
 ),
 clipped_gap AS (
-    SELECT c.*, s.segment, s.start_ns AS clip_start_ns, s.end_ns AS clip_end_ns
+    SELECT c.* EXCLUDE (segment), s.segment, s.start_ns AS clip_start_ns, s.end_ns AS clip_end_ns
     FROM crossing_gap AS c
     INNER JOIN nsys.segment AS s
         ON s.device = c.device AND s.start_ns < c.end_ns AND s.end_ns > c.start_ns

@@ -1,0 +1,37 @@
+// Draws PICTURES with plotly. Colours of text and lines come from the style sheet, so that they
+// follow light, dark and print.
+const PRINT = 680;
+function colour(name, paper) {
+  if (paper) return name === '--text' ? '#000' : '#bbb';
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+function draw(paper) {
+  for (const item of PICTURES) {
+    const text = colour('--text', paper), line = colour('--line', paper);
+    const node = document.getElementById(item.id), small = !paper && node.clientWidth < 560;
+    const axis = {gridcolor: line, zerolinecolor: line, linecolor: line};
+    const layout = JSON.parse(JSON.stringify(item.layout));
+    layout.font = {family: 'system-ui, sans-serif', size: small ? 10 : 12, color: text};
+    layout.paper_bgcolor = layout.plot_bgcolor = 'rgba(0,0,0,0)';
+    layout.width = paper ? PRINT : node.clientWidth;
+    layout.margin = {l: 8, r: 12, t: 8, b: 8};
+    Object.assign(layout.xaxis, axis); Object.assign(layout.yaxis, axis);
+    layout.yaxis.fixedrange = true;
+    const long = small ? 16 : 44, names = item.upright ? [] : item.names;
+    if (names.length) {
+      layout.yaxis.tickvals = names.map((_, i) => String(i));
+      layout.yaxis.ticktext = names.map(n => n.length > long
+        ? n.slice(0, long / 2) + '...' + n.slice(-long / 2 + 3) : n);
+    }
+    Plotly.react(node, item.data, layout, {displayModeBar: false, responsive: false});
+  }
+}
+draw(false);
+let timer;
+addEventListener('resize', () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => draw(false), 150);
+});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(false));
+addEventListener('beforeprint', () => draw(true));
+addEventListener('afterprint', () => draw(false));

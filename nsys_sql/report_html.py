@@ -1,0 +1,220 @@
+"""A report as one HTML file that needs nothing else: no network, no fonts, no other files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+
+from nsys_sql import formats, pictures
+from nsys_sql.formats import is_number
+from nsys_sql.humanize import ABSENT
+from nsys_sql.pictures import Picture
+from nsys_sql.report import Advice, Part, Section, Table
+from nsys_sql.report_text import PROSE, cells, head, more, title
+
+_WIDEST = 60
+_NONE = ' class="none"'
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
+)
+
+
+def html(parts: Sequence[Part]) -> str:
+    """All parts as one page; pictures can be zoomed where plotly is installed."""
+    is_rich = find_spec("plotly") is not None
+    drawn = [(f"p{number}", part) for number, part in enumerate(parts)]
+    body = "".join(piece for key, part in drawn for piece in _part(key, part, is_rich))
+    script = ""
+    if is_rich:
+        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped,unused-ignore]
+
+        shown = [
+            _plot(f"{key}-{picture.name}", picture)
+            for key, part in drawn
+            for section in part.sections
+            for picture in section.pictures
+        ]
+        if shown:
+            script = (
+                f"<script>{get_plotlyjs()}</script>\n"
+                f"<script>const PICTURES = {_json(shown)};\n{_page('report.js')}</script>"
+            )
+    name = escape(title(parts[0]) if len(parts) == 1 else f"Report of {len(parts)} traces")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{name}</title>\n<style>{_page('report.css')}</style>\n</head>\n<body>\n{body}{script}\n"
+        "</body>\n</html>\n"
+    )
+
+
+def _page(name: str) -> str:
+    return (Path(__file__).parent / "page" / name).read_text(encoding="utf-8")
+
+
+def _json(value: object) -> str:
+    """JSON that no text in it can lead out of its script element."""
+    return formats.dumps(value).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+
+
+def _part(key: str, part: Part, is_rich: bool) -> Iterator[str]:
+    yield f"<h1>{escape(title(part))}</h1>\n<nav>"
+    for section in part.sections:
+        yield f'<a href="#{key}-{section.number}">{section.number} {escape(section.title)}</a>'
+    yield "</nav>\n"
+    for section in part.sections:
+        yield f'<h2 id="{key}-{section.number}">{section.number} {escape(section.title)}</h2>\n'
+        yield from _section(key, section, is_rich)
+
+
+def _section(key: str, section: Section, is_rich: bool) -> Iterator[str]:
+    style = ' class="verdict"' if section.number == 1 else ""
+    yield from (f"<p{style}>{escape(sentence)}</p>\n" for sentence in section.sentences)
+    for picture in section.pictures:
+        yield f"<figure><h3>{escape(picture.title)}</h3>{_key(picture)}"
+        if is_rich:
+            yield f'<div class="plot" id="{key}-{picture.name}"></div>'
+        else:
+            yield from _bars(picture)
+        yield f"<figcaption>{escape(picture.caption)}</figcaption></figure>\n"
+    if section.pictures:
+        hint = (
+            "Drag across a picture to zoom, double-click to go back."
+            if is_rich
+            else "Plain pictures: with nsys-sql[report] installed they can be zoomed."
+        )
+        yield f'<p class="soft screen">{escape(hint)}</p>\n'
+    yield from (_table(table) for table in section.tables)
+    yield from (_card(advice) for advice in section.advice)
+    for recipe, reason in section.missing:
+        yield f"<p>Not captured or not answered, {escape(recipe)}: {escape(reason)}.</p>\n"
+    if section.notes:
+        notes = "".join(f"<li>{escape(note)}</li>" for note in section.notes)
+        yield f'<ul class="notes">{notes}</ul>\n'
+
+
+def _table(table: Table) -> str:
+    names = [head(column.name, column.unit) for column in table.columns]
+    kinds = [' class="number"' if is_number(column) else "" for column in table.columns]
+    top = "".join(
+        f'<th{kind} title="{escape(column.description)}">{escape(name)}</th>'
+        for kind, name, column in zip(kinds, names, table.columns, strict=True)
+    )
+    lines = "".join(
+        "<tr>"
+        + "".join(
+            f'<td{kind if cell != ABSENT else _NONE} data-name="{escape(name)}">{escape(cell)}</td>'
+            for kind, name, cell in zip(kinds, names, row, strict=True)
+        )
+        + "</tr>\n"
+        for row in cells(table, _WIDEST)
+    )
+    rest = f'<p class="soft">{escape(more(table))}</p>' if table.left_out else ""
+    style = ' class="prose"' if PROSE & {column.name for column in table.columns} else ""
+    return (
+        f'<h3>{escape(table.title)} <span class="soft">recipe {escape(table.recipe)}</span></h3>\n'
+        f'<div class="scroll"><table{style}><thead><tr>{top}</tr></thead>\n'
+        f"<tbody>{lines}</tbody></table></div>{rest}\n"
+    )
+
+
+def _card(advice: Advice) -> str:
+    lines = "".join(f"<dt>{escape(n)}</dt><dd>{escape(text)}</dd>" for n, text in advice.lines)
+    return f'<div class="card"><h3>{escape(advice.title)}</h3><dl>{lines}</dl></div>\n'
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def _plot(identifier: str, picture: Picture) -> dict[str, object]:
+    """A picture as plotly draws it: one bar trace for each group."""
+    along, across = ("y", "x") if picture.upright else ("x", "y")
+    # two rows may have the same name: rows that lie are told by their number
+    places = [
+        (name if picture.upright else str(number), segments)
+        for number, (name, segments) in enumerate(picture.rows)
+    ]
+    data: list[dict[str, object]] = []
+    for group in picture.groups:
+        found = [(n, s) for n, segments in places for s in segments if s.group == group]
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "v" if picture.upright else "h",
+                "name": group,
+                across: [name for name, _ in found],
+                along: [round(s.length, 6) for _, s in found],
+                "base": [round(s.start, 6) for _, s in found],
+                # plotly reads a little HTML in hover texts
+                "hovertext": [escape(s.text) for _, s in found],
+                "hoverinfo": "text",
+                "marker": {
+                    "color": pictures.colour(group),
+                    "line": {"width": 0},
+                    "opacity": [round(0.1 + 0.9 * s.density, 2) for _, s in found],
+                },
+            }
+        )
+    names = [name for name, _ in places]
+    rows: dict[str, object] = {
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": names,
+        "automargin": True,
+    }
+    if not picture.upright:
+        rows["autorange"] = "reversed"
+    whole = _whole(picture)
+    scale = {"ticksuffix": f" {picture.axis}", "automargin": True, "range": [0, whole * 1.01]}
+    height = 300 if picture.upright else 62 + max(26, 34 - len(names)) * len(names)
+    return {
+        "id": identifier,
+        "upright": picture.upright,
+        "names": [name for name, _ in picture.rows],
+        "data": data,
+        "layout": {
+            "barmode": "overlay",
+            "bargap": 0.1 if picture.upright else 0.25,
+            "height": height,
+            "hovermode": "closest",
+            "showlegend": False,
+            f"{across}axis": rows,
+            f"{along}axis": scale,
+        },
+    }
+
+
+def _whole(picture: Picture) -> float:
+    """Where the longest row ends."""
+    ends = [s.start + s.length for _, segments in picture.rows for s in segments]
+    return max(ends, default=0.0) or 1.0
+
+
+def _key(picture: Picture) -> str:
+    """The colours of a picture."""
+    named = "".join(
+        f'<span><i style="background:{pictures.colour(group)}"></i>{escape(group)}</span>'
+        for group in picture.groups
+    )
+    return f'<div class="key">{named}</div>'
+
+
+def _bars(picture: Picture) -> Iterator[str]:
+    """A picture in plain SVG: one strip for each row."""
+    whole = _whole(picture)
+    yield '<div class="bars">'
+    for name, segments in picture.rows:
+        yield f'<span title="{escape(name)}">{escape(name)}</span>'
+        yield '<svg viewBox="0 0 1000 16" preserveAspectRatio="none" height="18" role="img">'
+        for s in segments:
+            x, width = 1000 * s.start / whole, max(1000 * s.length / whole, 0.1)
+            yield (
+                f'<rect x="{x:.2f}" width="{width:.2f}" height="16" '
+                f'fill="{pictures.colour(s.group)}">'
+                f"<title>{escape(s.text)}</title></rect>"
+            )
+        yield "</svg>"
+    yield f'</div><p class="soft">0 to {whole:.4g} {escape(picture.axis)}</p>'

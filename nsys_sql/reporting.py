@@ -1,0 +1,142 @@
+"""The commands `report` and `timeline`: results that are files for people and viewers."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from nsys_sql import output
+from nsys_sql.commands import Options, Warn, opened, parameters, trace_facts
+from nsys_sql.errors import AnswerError, InvariantError, NsysSqlError, UsageError
+
+_FORMATS = (".md", ".html", ".json")
+_TIMELINES = (".json", ".json.gz", ".pftrace")
+_DECIDING = (
+    "anchor",
+    "per_iteration",
+    "skip_first",
+    "skip_last",
+    "iterations",
+    "device",
+    "window",
+)
+_BATCH = 10_000
+
+
+def report(traces: Sequence[Path], options: Options, warn: Warn) -> int:
+    """Write one report with a part for each trace; the worst exit code wins."""
+    from nsys_sql import report as reports
+
+    target: Path | None = options["output"]
+    suffix = target.suffix.lower() if target else ".md"
+    if suffix not in _FORMATS:
+        raise UsageError(f"{target} is no kind of report", "name it .md, .html or .json")
+    output.check_target(target, traces)
+    given = parameters(options["params"])
+    if options.get("mfu") is not None:
+        given["mfu"] = str(options["mfu"])
+    chosen = {name: options[name] for name in _DECIDING}
+    parts, worst = [], 0
+    for trace in traces:
+        try:
+            with opened(trace, options, warn) as model, _progress(trace, options) as progress:
+                made = reports.part(model, trace_facts(model), chosen, given, progress)
+        except NsysSqlError as error:
+            if len(traces) == 1:
+                raise
+            worst = max(worst, error.exit_code)
+            warn(f"Error: {trace}: {error}" + (f"; {error.hint}" if error.hint else ""))
+            continue
+        parts.append(made)
+        if made.failure is not None:
+            worst = max(worst, AnswerError.exit_code)
+            warn(f"Error: {trace}: {made.failure}")
+        if made.is_failed:
+            worst = max(worst, InvariantError.exit_code)
+    if parts:
+        output.write_text(_rendered(parts, suffix), target)
+    return worst
+
+
+def _rendered(parts: Sequence[Any], suffix: str) -> str:
+    from nsys_sql import report_html, report_text
+
+    if suffix == ".html":
+        return report_html.html(parts)
+    return report_text.json_text(parts) if suffix == ".json" else report_text.markdown(parts)
+
+
+@contextmanager
+def _progress(trace: Path, options: Options) -> Iterator[Callable[[str], None]]:
+    """One line on a terminal that names the recipe at work."""
+    if options["quiet"] or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+
+    def show(name: str) -> None:
+        click.echo(f"\r\x1b[K{trace.name}: {name}", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def timeline(trace: Path, options: Options, warn: Warn) -> int:
+    """Write the derived intervals for a trace viewer, row by row."""
+    target: Path = options["output"]
+    kind = next((s for s in _TIMELINES if target.name.lower().endswith(s)), None)
+    if kind is None:
+        raise UsageError(f"{target} is no timeline", "name it .json, .json.gz or .pftrace")
+    write = _write_protobuf() if kind == ".pftrace" else _write_json
+    output.check_target(target, [trace])
+    with opened(trace, options, warn) as model:
+        relation = model.run("trace-events", **parameters(options["params"]))
+        rows = _rows(relation.project("*") if kind == ".pftrace" else relation.project("event"))
+        with output.binary(target) as path, _opened_for(path, kind) as file:
+            write(rows, file)
+    return 0
+
+
+def _rows(relation: Any) -> Iterator[tuple[Any, ...]]:
+    """The rows of a relation, a batch at a time."""
+    while batch := relation.fetchmany(_BATCH):
+        yield from batch
+
+
+@contextmanager
+def _opened_for(path: Path, kind: str) -> Iterator[IO[bytes]]:
+    with path.open("wb") as raw:
+        if kind != ".json.gz":
+            yield raw
+            return
+        # without name and time, so that the same trace gives the same bytes
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=5) as packed:
+            yield packed  # type: ignore[misc]
+
+
+def _write_json(rows: Iterator[tuple[Any, ...]], file: IO[bytes]) -> None:
+    """The array form of the trace event format, one event a line."""
+    before = b'{"displayTimeUnit":"ms","traceEvents":[\n'
+    for (event,) in rows:
+        file.write(before + event.encode("utf-8", "replace"))
+        before = b",\n"
+    file.write(b"\n]}\n" if before == b",\n" else before + b"]}\n")
+
+
+def _write_protobuf() -> Callable[[Iterator[tuple[Any, ...]], IO[bytes]], None]:
+    """The writer of Perfetto's own format, or a usage error without its package."""
+    try:
+        from nsys_sql import perfetto_trace
+    except ImportError as error:
+        raise UsageError(
+            "a .pftrace needs the package perfetto",
+            "pip install 'nsys-sql[perfetto]', or write .json.gz, which Perfetto opens as well",
+        ) from error
+    return perfetto_trace.write

@@ -1,0 +1,258 @@
+"""Partitions of many traces: one task each, on local processes or on a Dask cluster.
+
+Both engines run the same function and hand out its outcomes as they come. A trace that fails, or
+that takes its worker down with it, is an outcome like any other and loses nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_sql import partition
+from nsys_sql.errors import NsysSqlError, UsageError
+from nsys_sql.options import Options
+from nsys_sql.partition import Partition
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
+
+_ATTEMPTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a trace has no partition."""
+
+    message: str
+    hint: str | None
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one trace."""
+
+    trace: Path
+    partition: Partition | None
+    failure: Failure | None = None
+    is_resumed: bool = False
+
+
+Progress = Callable[[int, int, str], None]
+
+
+def run_task(trace: str, folder: str, options: Options) -> tuple[str | None, Failure | None]:
+    """Make one partition: what a worker runs. Errors come back as values."""
+    try:
+        path = partition.write_partition(Path(trace), Path(folder), options)
+        return str(path), None
+    except NsysSqlError as error:
+        return None, Failure(str(error), error.hint, error.exit_code)
+    except MemoryError:
+        return None, Failure("not enough memory", "lower --jobs, or give a --memory-limit", 3)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        return None, Failure(f"{type(error).__name__}: {error} ({place})", None, 1)
+
+
+def collect(
+    traces: Sequence[Path],
+    folder: Path,
+    options: Options,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """The partition of every trace, in the order given; finished ones are not made again."""
+    found: dict[Path, Outcome] = {}
+    for trace in traces:
+        try:
+            done = partition.find(trace, folder, options)
+        except NsysSqlError as error:
+            found[trace] = _failed(trace, Failure(str(error), error.hint, error.exit_code))
+        else:
+            if done is not None:
+                found[trace] = Outcome(trace, done, is_resumed=True)
+    left = [trace for trace in traces if trace not in found]
+    if left:
+        engine = (
+            _dask(left, folder, options, scheduler)
+            if scheduler is not None
+            else _local(left, folder, options, jobs)
+        )
+        for trace, (path, failure) in engine:
+            found[trace] = _outcome(trace, path, failure)
+            if progress is not None:
+                progress(len(found), len(traces), trace.name)
+    return [found[trace] for trace in traces]
+
+
+def _failed(trace: Path, failure: Failure) -> Outcome:
+    return Outcome(trace, None, failure)
+
+
+def _outcome(trace: Path, path: str | None, failure: Failure | None) -> Outcome:
+    if failure is not None or path is None:
+        return _failed(trace, failure or Failure("the task returned nothing", None, 1))
+    done = partition.read(Path(path))
+    if done is None:
+        return _failed(
+            trace,
+            Failure(
+                f"its partition {path} cannot be seen from here",
+                "give --partitions a folder that all workers share",
+                3,
+            ),
+        )
+    return Outcome(trace, done)
+
+
+# ---------------------------------------------------------------------------- local processes
+
+
+def cpus() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def _share(options: Options, jobs: int) -> Options:
+    """What one of so many workers may use: threads and memory are divided, unless given."""
+    threads = options.threads or max(1, cpus() // jobs)
+    limit = options.memory_limit
+    if limit is None:
+        try:
+            total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (ValueError, OSError, AttributeError):
+            total = 0
+        limit = f"{max(total * 7 // 10 // jobs >> 20, 256)}MiB" if total else None
+    return replace(options, threads=threads, memory_limit=limit, keep_steps=True)
+
+
+Answer = tuple[str | None, Failure | None]
+
+
+def _local(
+    traces: Sequence[Path], folder: Path, options: Options, jobs: int | None
+) -> Iterator[tuple[Path, Answer]]:
+    jobs = min(jobs or cpus(), len(traces))
+    own = _share(options, jobs)
+    if jobs == 1:
+        for trace in traces:
+            yield trace, run_task(str(trace), str(folder), own)
+        return
+    import multiprocessing
+
+    context = multiprocessing.get_context("spawn")
+    waiting = [(trace, 1) for trace in reversed(traces)]
+    while waiting:
+        yield from _pool(waiting, jobs, context, folder, own)
+
+
+def _pool(
+    waiting: list[tuple[Path, int]],
+    jobs: int,
+    context: BaseContext,
+    folder: Path,
+    options: Options,
+) -> Iterator[tuple[Path, Answer]]:
+    """Work off `waiting` from its end, until it is empty or a worker dies.
+
+    No more tasks than workers are handed out, so a death concerns few: each of those is tried once
+    more, alone with whoever else was there.
+    """
+    running: dict[Future[Answer], tuple[Path, int]] = {}
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    trace, attempt = waiting.pop()
+                    try:
+                        future = pool.submit(run_task, str(trace), str(folder), options)
+                    except BrokenExecutor:
+                        waiting.append((trace, attempt))
+                        break
+                    running[future] = (trace, attempt)
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                is_broken = False
+                for future in done:
+                    trace, attempt = running.pop(future)
+                    error = future.exception()
+                    if error is None:
+                        yield trace, future.result()
+                    elif attempt < _ATTEMPTS:
+                        waiting.insert(0, (trace, attempt + 1))
+                    else:
+                        yield trace, (None, _death(error))
+                    is_broken = is_broken or isinstance(error, BrokenExecutor)
+                if is_broken:
+                    for trace, attempt in running.values():
+                        waiting.insert(0, (trace, attempt))
+                    return
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _death(error: BaseException) -> Failure:
+    text = "its worker process died twice" if isinstance(error, BrokenExecutor) else str(error)
+    return Failure(text, "it may have run out of memory: try --jobs 1 or a --memory-limit", 3)
+
+
+# ---------------------------------------------------------------------------- Dask
+
+
+def _dask(
+    traces: Sequence[Path], folder: Path, options: Options, scheduler: str
+) -> Iterator[tuple[Path, Answer]]:
+    try:
+        from distributed import Client, as_completed  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise UsageError(
+            "--scheduler needs Dask, which is not installed",
+            hint="pip install 'nsys-sql[dask]'",
+        ) from None
+    own = replace(options, keep_steps=True)
+    given: dict[str, Any] = (
+        {"address": scheduler} if "://" in scheduler else {"scheduler_file": scheduler}
+    )
+    try:
+        client = Client(**given, timeout="30s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UsageError(
+            f"the Dask scheduler {scheduler} cannot be reached: {error}",
+            hint="give tcp://HOST:PORT, or the file of dask scheduler --scheduler-file",
+        ) from None
+    with client:
+        target = os.path.abspath(folder)  # noqa: PTH100
+        futures = {
+            client.submit(
+                run_task,
+                os.path.abspath(trace),  # noqa: PTH100
+                target,
+                own,
+                pure=False,
+                retries=_ATTEMPTS - 1,
+            ): trace
+            for trace in traces
+        }
+        for future in as_completed(futures):
+            trace = futures[future]
+            reason = future.exception()
+            if reason is None:
+                yield trace, future.result()
+            else:
+                text = f"{type(reason).__name__}: {reason}"
+                yield trace, (None, Failure(text, "look into the logs of the Dask workers", 3))

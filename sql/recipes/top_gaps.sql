@@ -1,0 +1,148 @@
+-- top-gaps — which were the longest times without compute, and what was behind each?
+--
+-- The longest gaps inside steady iterations of each device, cut to the iteration (a gap over a
+-- border stands in each), with the compute operation whose end opens the gap and the one that ends
+-- it, the cause, the producer, and what the launching thread did for most of the launch-starved
+-- piece. Time after the last compute of a device is no gap. Recipe gaps lists all of them.
+--
+-- @grain   one row per device, iteration and gap
+-- @reads   nsys.gap_cut, nsys.steady, nsys.segment, nsys.op, nsys.op_name, nsys.call,
+--          nsys.starved_host, nsys.range_state, nsys.range_path
+-- @needs   kernel
+-- @param   top BIGINT = 20 gaps to show of each device
+-- @column  device BIGINT - physical GPU of the report
+-- @column  rank BIGINT - place on its device, 1 the longest
+-- @column  iteration BIGINT - ordinal over all windows of the device
+-- @column  start_ns BIGINT ns begin of the gap inside the iteration
+-- @column  length_ms DOUBLE ms length inside the iteration
+-- @column  launch_starved_ms DOUBLE ms the next kernel was not yet launched
+-- @column  blocking_ms DOUBLE ms launched, and its producer still ran
+-- @column  dependency_stalled_ms DOUBLE ms launched, and no producer explains the delay
+-- @column  kernel_before VARCHAR - compute operation whose end opens the gap; NULL for the first gap
+-- @column  next_kernel VARCHAR - kernel or graph that ends the gap
+-- @column  producer VARCHAR - operation that it had to wait for
+-- @column  producer_role VARCHAR - role of the producer
+-- @column  host_activity VARCHAR - what the launching thread did for most of launch_starved
+-- @column  host_function VARCHAR - call that it was in, NULL for host_code
+-- @column  nvtx_path VARCHAR - push/pop ranges open on that thread at the launch
+-- @column  evidence VARCHAR - no_launch, graph, unresolved, inferred, resolved or none
+-- @invariant pieces_add_up abs(launch_starved_ms + blocking_ms + dependency_stalled_ms - length_ms) < 1e-6
+-- @pitfall 7, 8, 11
+WITH params AS (
+    SELECT coalesce(getvariable('top')::BIGINT, 20) AS row_limit
+),
+inside AS (
+    SELECT DISTINCT s.device, s.segment
+    FROM nsys.segment AS s
+    INNER JOIN nsys.steady AS w
+        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+),
+-- A gap between two borders has one length in all its windows, so of these the longest suffice;
+-- gaps over a border are few.
+candidate AS (
+    SELECT c.device, c.start_ns
+    FROM nsys.gap_cut AS c
+    INNER JOIN inside AS i ON i.device = c.device AND i.segment = c.segment
+    QUALIFY row_number() OVER (
+        PARTITION BY c.device ORDER BY c.end_ns - c.start_ns DESC, c.start_ns
+    ) <= (SELECT row_limit FROM params)
+    UNION
+    SELECT c.device, c.start_ns
+    FROM nsys.gap_cut AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
+    WHERE c.start_ns < s.start_ns
+),
+clipped AS (
+    SELECT c.*, w.iteration, w.start_ns AS window_start_ns, w.end_ns AS window_end_ns
+    FROM candidate AS n
+    INNER JOIN nsys.gap_cut AS c ON c.device = n.device AND c.start_ns = n.start_ns
+    INNER JOIN nsys.steady AS w
+        ON w.device = c.device AND c.start_ns < w.end_ns AND c.end_ns > w.start_ns
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY device
+            ORDER BY
+                least(end_ns, window_end_ns) - greatest(start_ns, window_start_ns) DESC,
+                start_ns,
+                iteration
+        ) AS rank,
+    FROM clipped
+    QUALIFY rank <= (SELECT row_limit FROM params)
+),
+opener AS (
+    SELECT r.device, r.start_ns,
+        arg_min(o.name_id, {'c': coalesce(o.correlation_id, 9223372036854775807), 'o': o.op_id})
+            AS name_id
+    FROM (SELECT DISTINCT device, start_ns FROM ranked) AS r
+    INNER JOIN nsys.op AS o ON o.end_ns = r.start_ns AND o.device = r.device
+    WHERE o.role = 'compute' AND o.end_ns > o.start_ns
+    GROUP BY r.device, r.start_ns
+),
+host AS (
+    SELECT r.device, r.rank, h.activity, h.name, sum(h.end_ns - h.start_ns) AS host_ns
+    FROM ranked AS r
+    INNER JOIN nsys.starved_host AS h
+        ON h.device = r.device
+        AND h.gap_start_ns = r.start_ns
+        AND h.start_ns >= r.window_start_ns
+        AND h.end_ns <= r.window_end_ns
+    GROUP BY r.device, r.rank, h.activity, h.name
+    QUALIFY row_number() OVER (
+        PARTITION BY r.device, r.rank ORDER BY host_ns DESC, h.activity, h.name
+    ) = 1
+),
+caller AS (
+    SELECT r.device, r.rank, min(r.call_start_ns) AS call_start_ns, min(c.thread) AS thread
+    FROM ranked AS r
+    INNER JOIN nsys.op AS o ON o.op_id = r.op_id
+    INNER JOIN nsys.call AS c
+        ON c.correlation_id = o.correlation_id
+        AND c.process = o.process
+        AND c.start_ns = r.call_start_ns
+        AND c.end_ns = r.call_end_ns
+    GROUP BY r.device, r.rank
+),
+launched AS (
+    SELECT c.device, c.rank, p.path
+    FROM caller AS c
+    ASOF JOIN nsys.range_state AS s ON s.thread = c.thread AND s.start_ns <= c.call_start_ns
+    INNER JOIN nsys.range_path AS p ON p.path_no = s.path_no
+)
+SELECT
+    r.device,
+    r.rank,
+    r.iteration,
+    greatest(r.start_ns, r.window_start_ns) AS start_ns,
+    (least(r.end_ns, r.window_end_ns) - greatest(r.start_ns, r.window_start_ns)) / 1e6
+        AS length_ms,
+    greatest(
+        0, least(r.issued_ns, r.window_end_ns) - greatest(r.start_ns, r.window_start_ns)
+    ) / 1e6 AS launch_starved_ms,
+    greatest(
+        0, least(r.unblocked_ns, r.window_end_ns) - greatest(r.issued_ns, r.window_start_ns)
+    ) / 1e6 AS blocking_ms,
+    greatest(
+        0, least(r.end_ns, r.window_end_ns) - greatest(r.unblocked_ns, r.window_start_ns)
+    ) / 1e6 AS dependency_stalled_ms,
+    CASE WHEN b.name_id IS NOT NULL THEN coalesce(bn.name, '(unnamed kernel)') END
+        AS kernel_before,
+    coalesce(kn.name, '(unnamed kernel)') AS next_kernel,
+    CASE WHEN p.op_id IS NOT NULL THEN coalesce(pn.name, '(unnamed kernel)') END AS producer,
+    r.producer_role::VARCHAR AS producer_role,
+    h.activity AS host_activity,
+    h.name AS host_function,
+    l.path AS nvtx_path,
+    r.evidence::VARCHAR AS evidence,
+FROM ranked AS r
+INNER JOIN nsys.op AS k ON k.op_id = r.op_id
+LEFT JOIN nsys.op_name AS kn ON kn.name_id = k.name_id
+LEFT JOIN nsys.op AS p ON p.op_id = r.producer_id
+LEFT JOIN nsys.op_name AS pn ON pn.name_id = p.name_id
+LEFT JOIN opener AS b ON b.device = r.device AND b.start_ns = r.start_ns
+LEFT JOIN nsys.op_name AS bn ON bn.name_id = b.name_id
+LEFT JOIN host AS h ON h.device = r.device AND h.rank = r.rank
+LEFT JOIN launched AS l ON l.device = r.device AND l.rank = r.rank
+ORDER BY r.device, r.rank;

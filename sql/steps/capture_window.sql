@@ -1,0 +1,54 @@
+-- capture_window — which share of a device's kernels do the steady windows cover?
+--
+-- @grain  one row per device with operations
+-- @reads  nsys.op, nsys.iteration, nsys.steady, nsys.segment
+-- @column device          BIGINT  - physical GPU
+-- @column anchor          VARCHAR - anchor of the windows, NULL where there is none
+-- @column steady_windows  BIGINT  - steady windows
+-- @column dropped         VARCHAR - how many windows were dropped for which reason, NULL for none
+-- @column kernels         BIGINT  - kernels on the device
+-- @column outside_kernels BIGINT  - those that start in no steady window
+WITH dropped AS (
+    SELECT device, string_agg(n || ' ' || status, ', ' ORDER BY status) AS dropped
+    FROM (
+        SELECT device, status, count(*) AS n
+        FROM nsys.iteration
+        WHERE status <> 'steady'
+        GROUP BY device, status
+    ) AS counted
+    GROUP BY device
+),
+anchored AS (
+    SELECT device, any_value(anchor) AS anchor FROM nsys.iteration GROUP BY device
+),
+kept AS (
+    SELECT device, count(*) AS n FROM nsys.steady GROUP BY device
+),
+covered AS (
+    SELECT DISTINCT s.device, s.start_ns, s.end_ns
+    FROM nsys.steady AS w
+    INNER JOIN nsys.segment AS s
+        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+),
+inside AS (
+    SELECT o.device, count(*) AS n
+    FROM nsys.op AS o
+    ASOF JOIN covered AS c ON c.device = o.device AND c.start_ns <= o.start_ns
+    WHERE o.kind = 'kernel' AND o.start_ns < c.end_ns
+    GROUP BY o.device
+),
+total AS (
+    SELECT device, count(*) FILTER (WHERE kind = 'kernel') AS n FROM nsys.op GROUP BY device
+)
+SELECT
+    t.device,
+    a.anchor,
+    coalesce(k.n, 0) AS steady_windows,
+    d.dropped,
+    t.n AS kernels,
+    t.n - coalesce(i.n, 0) AS outside_kernels,
+FROM total AS t
+LEFT JOIN anchored AS a ON a.device = t.device
+LEFT JOIN kept AS k ON k.device = t.device
+LEFT JOIN dropped AS d ON d.device = t.device
+LEFT JOIN inside AS i ON i.device = t.device;

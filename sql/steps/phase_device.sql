@@ -1,0 +1,128 @@
+-- phase_device — how long did the operations of each phase run in each stretch of time?
+--
+-- An operation belongs to the phase of the range in which its thread launched it, else to the only
+-- pass that its process had open then (`borrowed`), else to none. One pass in start order as in
+-- nsys.range_device.
+--
+-- @grain  one row per device, stretch and phase
+-- @reads  nsys.range_op, nsys.range_free_op, nsys.range_phase, nsys.phase_state, nsys.segment
+-- @column device           BIGINT  -  physical GPU
+-- @column segment          BIGINT  -  stretch of nsys.segment
+-- @column phase            VARCHAR -  phase, or unattributed
+-- @column op_count         BIGINT  -  operations that start in the stretch
+-- @column borrowed_count   BIGINT  -  those placed by a range of another thread
+-- @column busy_ns          BIGINT  ns union of its operations
+-- @column compute_ns       BIGINT  ns union of those that compute
+-- @column compute_comm_ns  BIGINT  ns union of those that compute or communicate
+-- @pitfall 1, 22
+WITH own AS (
+    SELECT o.op_id, o.device, o.segment, o.start_ns, o.end_ns, o.kind, o.process, o.launch_ns,
+        p.phase
+    FROM nsys.range_op AS o
+    LEFT JOIN nsys.range_phase AS p ON p.path_no = o.path_no
+),
+free_phase AS (
+    SELECT f.op_id, arg_max(p.phase, f.range_no) AS phase
+    FROM nsys.range_free_op AS f
+    INNER JOIN nsys.range_phase AS p ON p.path_no = f.path_no
+    GROUP BY f.op_id
+),
+alone AS (
+    SELECT o.*, f.phase AS free_phase
+    FROM own AS o
+    LEFT JOIN free_phase AS f ON f.op_id = o.op_id
+    WHERE o.phase IS NULL
+),
+placed AS (
+    SELECT device, segment, start_ns, end_ns, kind, phase, 0 AS borrowed
+    FROM own
+    WHERE phase IS NOT NULL
+    UNION ALL
+    SELECT
+        a.device,
+        a.segment,
+        a.start_ns,
+        a.end_ns,
+        a.kind,
+        CASE
+            WHEN a.free_phase IS NOT NULL THEN a.free_phase
+            WHEN s.end_ns > a.launch_ns THEN s.phase
+            ELSE 'unattributed'
+        END,
+        CASE WHEN a.free_phase IS NULL AND s.end_ns > a.launch_ns THEN 1 ELSE 0 END,
+    FROM (SELECT * FROM alone WHERE process IN (SELECT process FROM nsys.phase_state)) AS a
+    ASOF LEFT JOIN nsys.phase_state AS s
+        ON s.process = a.process AND s.start_ns <= a.launch_ns
+    UNION ALL
+    SELECT device, segment, start_ns, end_ns, kind, coalesce(free_phase, 'unattributed'), 0
+    FROM alone
+    WHERE (process IN (SELECT process FROM nsys.phase_state)) IS NOT TRUE
+),
+reached AS (
+    SELECT
+        device,
+        phase,
+        segment,
+        end_ns,
+        kind,
+        borrowed,
+        greatest(start_ns, max(end_ns) OVER before) AS busy_from_ns,
+        greatest(start_ns, max(CASE WHEN kind = 1 THEN end_ns END) OVER before)
+            AS compute_from_ns,
+        greatest(start_ns, max(CASE WHEN kind <= 2 THEN end_ns END) OVER before)
+            AS compute_comm_from_ns,
+    FROM placed
+    WINDOW before AS (
+        PARTITION BY device, phase ORDER BY start_ns
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+),
+cut AS (
+    SELECT r.*, s.end_ns AS border_ns
+    FROM reached AS r
+    INNER JOIN nsys.segment AS s ON s.device = r.device AND s.segment = r.segment
+),
+piece AS (
+    SELECT
+        device,
+        segment,
+        phase,
+        1 AS op_count,
+        borrowed,
+        greatest(0, least(end_ns, border_ns) - busy_from_ns) AS busy_ns,
+        CASE WHEN kind = 1 THEN greatest(0, least(end_ns, border_ns) - compute_from_ns) ELSE 0 END
+            AS compute_ns,
+        CASE WHEN kind <= 2 THEN greatest(0, least(end_ns, border_ns) - compute_comm_from_ns)
+            ELSE 0 END AS compute_comm_ns,
+    FROM cut
+    UNION ALL
+    SELECT
+        c.device,
+        s.segment,
+        c.phase,
+        0,
+        0,
+        greatest(0, least(c.end_ns, s.end_ns) - greatest(c.busy_from_ns, s.start_ns)),
+        CASE WHEN c.kind = 1
+            THEN greatest(0, least(c.end_ns, s.end_ns) - greatest(c.compute_from_ns, s.start_ns))
+            ELSE 0 END,
+        CASE WHEN c.kind <= 2
+            THEN greatest(
+                0, least(c.end_ns, s.end_ns) - greatest(c.compute_comm_from_ns, s.start_ns)
+            )
+            ELSE 0 END,
+    FROM (SELECT * FROM cut WHERE end_ns > border_ns) AS c
+    INNER JOIN nsys.segment AS s
+        ON s.device = c.device AND s.start_ns >= c.border_ns AND s.start_ns < c.end_ns
+)
+SELECT
+    device,
+    segment,
+    phase,
+    sum(op_count)::BIGINT AS op_count,
+    sum(borrowed)::BIGINT AS borrowed_count,
+    sum(busy_ns)::BIGINT AS busy_ns,
+    sum(compute_ns)::BIGINT AS compute_ns,
+    sum(compute_comm_ns)::BIGINT AS compute_comm_ns,
+FROM piece
+GROUP BY device, segment, phase;

@@ -1,0 +1,33 @@
+-- stall_window — how long did each activity of the host starve the device in each steady window?
+--
+-- Windows may overlap; each takes the stretches between its own borders.
+--
+-- @grain  one row per device, steady window, activity, function and path
+-- @reads  nsys.steady, nsys.segment, nsys.starved_host
+-- @column device     BIGINT  -  physical GPU that starved
+-- @column iteration  BIGINT  -  ordinal of the window on its device
+-- @column activity   VARCHAR -  see nsys.starved_host
+-- @column name       VARCHAR -  function, NULL for host code
+-- @column path_no    BIGINT  -  path of nsys.range_path, NULL outside all ranges
+-- @column count      BIGINT  -  stretches that begin in the window
+-- @column starved_ns BIGINT  ns launch-starved time
+-- @pitfall 11
+WITH in_segment AS (
+    SELECT device, segment, activity, name, path_no, count(*) AS count,
+        sum(end_ns - start_ns) AS starved_ns
+    FROM nsys.starved_host
+    GROUP BY device, segment, activity, name, path_no
+)
+SELECT
+    w.device,
+    w.iteration,
+    h.activity,
+    h.name,
+    h.path_no,
+    sum(h.count)::BIGINT AS count,
+    sum(h.starved_ns)::BIGINT AS starved_ns,
+FROM nsys.steady AS w
+INNER JOIN nsys.segment AS s
+    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+INNER JOIN in_segment AS h ON h.device = s.device AND h.segment = s.segment
+GROUP BY w.device, w.iteration, h.activity, h.name, h.path_no;

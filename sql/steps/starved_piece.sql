@@ -1,0 +1,65 @@
+-- starved_piece — when was a device without compute because its next kernel was not launched?
+--
+-- The launch-starved piece of each gap, cut at the borders of the steady windows, with the thread
+-- that was to launch the kernel. Only what lies in a steady window stands here.
+--
+-- @grain  one row per gap and stretch
+-- @reads  nsys.gap_cut, nsys.segment, nsys.steady, nsys.op, nsys.call
+-- @column part         BIGINT -  number of the device and thread
+-- @column device       BIGINT -  physical GPU
+-- @column segment      BIGINT -  stretch of nsys.segment
+-- @column thread       BIGINT -  globalTid of the launching thread, NULL where unknown
+-- @column gap_start_ns BIGINT ns begin of the gap
+-- @column start_ns     BIGINT ns begin of the piece
+-- @column end_ns       BIGINT ns end of the piece
+-- @pitfall 11
+WITH placed AS (
+    SELECT c.device, c.op_id, c.call_start_ns, c.call_end_ns, c.start_ns, c.issued_ns, s.segment,
+        s.end_ns AS border_ns
+    FROM (SELECT * FROM nsys.gap_cut WHERE issued_ns > start_ns) AS c
+    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
+),
+piece AS (
+    SELECT device, segment, op_id, call_start_ns, call_end_ns, start_ns AS gap_start_ns, start_ns,
+        least(issued_ns, border_ns) AS end_ns
+    FROM placed
+    UNION ALL
+    SELECT p.device, s.segment, p.op_id, p.call_start_ns, p.call_end_ns, p.start_ns, s.start_ns,
+        least(p.issued_ns, s.end_ns)
+    FROM (SELECT * FROM placed WHERE issued_ns > border_ns) AS p
+    INNER JOIN nsys.segment AS s
+        ON s.device = p.device AND s.start_ns >= p.border_ns AND s.start_ns < p.issued_ns
+),
+inside AS (
+    SELECT DISTINCT s.device, s.segment
+    FROM nsys.segment AS s
+    INNER JOIN nsys.steady AS w
+        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+),
+kept AS (
+    SELECT p.*
+    FROM piece AS p
+    INNER JOIN inside AS i ON i.device = p.device AND i.segment = p.segment
+),
+-- the times tell which of the calls with the id is the one of nsys.gap_cut
+caller AS (
+    SELECT k.op_id, min(c.thread) AS thread
+    FROM (SELECT DISTINCT op_id, call_start_ns, call_end_ns FROM kept) AS k
+    INNER JOIN nsys.op AS o ON o.op_id = k.op_id
+    INNER JOIN nsys.call AS c
+        ON c.correlation_id = o.correlation_id
+        AND c.process = o.process
+        AND c.start_ns = k.call_start_ns
+        AND c.end_ns = k.call_end_ns
+    GROUP BY k.op_id
+)
+SELECT
+    dense_rank() OVER (ORDER BY k.device, c.thread) AS part,
+    k.device,
+    k.segment,
+    c.thread,
+    k.gap_start_ns,
+    k.start_ns,
+    k.end_ns,
+FROM kept AS k
+LEFT JOIN caller AS c ON c.op_id = k.op_id;

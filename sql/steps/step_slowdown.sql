@@ -1,0 +1,71 @@
+-- step_slowdown — did the profiler slow the step by more than steps differ anyway?
+--
+-- Profiled steps are the steady windows, unprofiled ones what the trainer logged (pitfall 25: the
+-- overhead table of the trace is no end-to-end slowdown and is not read). The natural spread is
+-- the range of the unprofiled steps, greatest less least; a slowdown beyond it is material. One
+-- step alone has no spread, and then nothing is said. Steps of warmup or steps that were profiled
+-- widen the range: reference_from and reference_to choose.
+--
+-- @grain  one row per device; none without unprofiled steps
+-- @reads  nsys.reference_step, nsys.steady
+-- @param  reference_from BIGINT = NULL first unprofiled step to use, by its number
+-- @param  reference_to   BIGINT = NULL first one not to use again
+-- @column device                BIGINT  -   physical GPU
+-- @column profiled_median_ns    DOUBLE  ns  median steady window
+-- @column profiled_min_ns       BIGINT  ns  shortest
+-- @column profiled_max_ns       BIGINT  ns  longest
+-- @column profiled_n            BIGINT  -   steady windows
+-- @column unprofiled_median_ns  DOUBLE  ns  median unprofiled step
+-- @column unprofiled_min_ns     BIGINT  ns  shortest
+-- @column unprofiled_max_ns     BIGINT  ns  longest
+-- @column unprofiled_n          BIGINT  -   unprofiled steps
+-- @column natural_spread_ns     BIGINT  ns  their range, NULL for one step
+-- @column middle_spread_ns      DOUBLE  ns  range of their middle half, NULL for one step
+-- @column slowdown_ns           DOUBLE  ns  median against median
+-- @column is_material           BOOLEAN -   slowdown beyond the natural spread
+-- @pitfall 25, 26
+WITH params AS (
+    SELECT
+        getvariable('reference_from')::BIGINT AS reference_from,
+        getvariable('reference_to')::BIGINT AS reference_to
+),
+unprofiled AS (
+    SELECT
+        median(r.duration_ns) AS median_ns,
+        min(r.duration_ns) AS min_ns,
+        max(r.duration_ns) AS max_ns,
+        count(*) AS n,
+        quantile_cont(r.duration_ns, 0.75) - quantile_cont(r.duration_ns, 0.25) AS middle_ns,
+    FROM nsys.reference_step AS r
+    CROSS JOIN params AS p
+    WHERE
+        (p.reference_from IS NULL OR r.step >= p.reference_from)
+        AND (p.reference_to IS NULL OR r.step < p.reference_to)
+),
+profiled AS (
+    SELECT
+        device,
+        median(end_ns - start_ns) AS median_ns,
+        min(end_ns - start_ns) AS min_ns,
+        max(end_ns - start_ns) AS max_ns,
+        count(*) AS n,
+    FROM nsys.steady
+    GROUP BY device
+)
+SELECT
+    p.device,
+    p.median_ns AS profiled_median_ns,
+    p.min_ns AS profiled_min_ns,
+    p.max_ns AS profiled_max_ns,
+    p.n AS profiled_n,
+    u.median_ns AS unprofiled_median_ns,
+    u.min_ns AS unprofiled_min_ns,
+    u.max_ns AS unprofiled_max_ns,
+    u.n AS unprofiled_n,
+    CASE WHEN u.n > 1 THEN u.max_ns - u.min_ns END AS natural_spread_ns,
+    CASE WHEN u.n > 1 THEN u.middle_ns END AS middle_spread_ns,
+    p.median_ns - u.median_ns AS slowdown_ns,
+    CASE WHEN u.n > 1 THEN p.median_ns - u.median_ns > u.max_ns - u.min_ns END AS is_material,
+FROM profiled AS p
+CROSS JOIN unprofiled AS u
+WHERE u.n > 0;

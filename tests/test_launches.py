@@ -1,0 +1,117 @@
+"""Launches, by hand-made numbers and by what the simulator planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz import GEMM
+from simulator import SCENARIOS, simulate
+from test_communication import answer
+from tracebuilder import TraceBuilder
+
+Row = dict[str, Any]
+US = 1000
+
+
+def metrics(rows: list[Row], device: int = 0) -> dict[str, Row]:
+    return {row["metric"]: row for row in rows if row["device"] == device}
+
+
+# One character is 1 us; the window is [0, 40).
+#
+#   calls   a.b.c...........  d                  a 0..1, b 2..3, c 4..5, d 20..24
+#   kernels   AAAAAAAABBBBCCCC....DDDD           A 2..10, B 10..14, C 14..18, D 23..27
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Row]:
+    trace = TraceBuilder()
+    trace.nvtx(0, 40 * US, "step 0")
+    own = [(0, 1, 2, 10), (2, 3, 10, 14), (4, 5, 14, 18), (20, 24, 23, 27)]
+    for corr, (call, back, start, end) in enumerate(own, 1):
+        trace.call(call * US, back * US, corr=corr)
+        trace.kernel(start * US, end * US, GEMM, corr=corr)
+    # the driver call inside the first one
+    trace.call(100, 900, "cuLaunchKernel", corr=1, event_class=1)
+    # a graph of two kernels, a kernel without a call, and one before its call
+    trace.call(25 * US, 26 * US, "cudaGraphLaunch_v10000", corr=10)
+    trace.kernel(28 * US, 29 * US, GEMM, corr=10, node=1)
+    trace.kernel(29 * US, 30 * US, GEMM, corr=10, node=2)
+    trace.kernel(30 * US, 31 * US, GEMM, corr=11)
+    trace.call(36 * US, 37 * US, corr=12)
+    trace.kernel(31 * US, 32 * US, GEMM, corr=12)
+    # host work that is no launch, and what belongs to no window
+    trace.call(38 * US, 39 * US, "cudaLaunchHostFunc_v10000", corr=13)
+    trace.call(41 * US, 42 * US, corr=14).kernel(43 * US, 44 * US, GEMM, corr=14)
+    # launched inside, starts outside: in the queue from 39 to 40
+    trace.call(38 * US, 39 * US, corr=15).kernel(44 * US, 45 * US, GEMM, corr=15)
+    path = trace.write(tmp_path_factory.mktemp("launches") / "trace.sqlite")
+    return metrics(answer(path, "launches", anchor="nvtx:step *"))
+
+
+def test_latency_of_kernels_with_a_call_of_their_own(by_hand: dict[str, Row]) -> None:
+    row = by_hand["latency_from_call_start"]  # 2, 8, 10, 3
+    assert (row["per"], row["unit"], row["n"]) == ("kernel", "us", 4)
+    assert (row["min"], row["median"], row["max"]) == (2, 5.5, 10)
+    assert row["p90"] == pytest.approx(9.4)
+    row = by_hand["latency_from_call_end"]  # 1, 7, 9, and D starts while its call runs
+    assert (row["min"], row["median"], row["max"]) == (0, 4, 9)
+    assert by_hand["kernels_started_before_call_returned"]["median"] == 1
+
+
+def test_the_rest_is_counted_apart(by_hand: dict[str, Row]) -> None:
+    expected = {
+        "kernels": 8,
+        "kernels_with_own_call": 4,
+        "kernels_of_shared_call": 2,
+        "kernels_without_call": 1,
+        "kernels_before_call": 1,
+        "api_calls": 9,
+        "kernel_launch_calls": 7,  # the inner driver call too
+        "graph_launch_calls": 1,
+    }
+    assert {name: by_hand[name]["median"] for name in expected} == expected
+
+
+def test_queue_depth_is_weighted_by_time(by_hand: dict[str, Row]) -> None:
+    # A 1..2; B 3..10; C 5..14; the last one from 39: depth 2 for 5 us, 1 for 1+2+4+1
+    assert by_hand["queue_depth_max"]["median"] == 2
+    assert by_hand["queue_depth_median"]["median"] == 0
+    assert by_hand["queue_empty"]["median"] == pytest.approx(0.027)
+
+
+def test_launch_bound_kernels(by_hand: dict[str, Row]) -> None:
+    # A from 0 to the end of its call, D from 18 to its start; the graph from 27 is issued already;
+    # the kernel at 43 is bound in no window, but 32..40 of its time is lost in this one
+    assert by_hand["launch_bound_kernels"]["median"] == 2
+    assert by_hand["launch_starved"]["median"] == pytest.approx(0.014)
+
+
+def test_the_launch_bound_run_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "trace.sqlite"
+    truth = simulate(SCENARIOS["launch_bound"], 6, "2026.2.1", path)
+    found = metrics(answer(path, "launches", anchor=truth.anchor))
+    starved = [m["launch_starved"] for m in truth.budget.values()]
+    assert found["launch_starved"]["min"] == pytest.approx(min(starved) / 1e6)
+    assert found["queue_depth_median"]["max"] == 0
+    assert found["launch_bound_kernels"]["median"] > 0.9 * found["kernels"]["median"]
+
+
+def test_a_host_that_is_ahead_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "trace.sqlite"
+    truth = simulate(SCENARIOS["plain"], 6, "2026.2.1", path)
+    found = metrics(answer(path, "launches", anchor=truth.anchor))
+    assert found["queue_depth_median"]["median"] > 1
+    assert found["latency_from_call_end"]["p99"] > 100
+    assert found["launch_bound_kernels"]["median"] < 0.5 * found["kernels"]["median"]
+
+
+def test_graph_launches_have_no_latency(tmp_path: Path) -> None:
+    path = tmp_path / "trace.sqlite"
+    truth = simulate(SCENARIOS["graphs_node"], 6, "2026.2.1", path)
+    found = metrics(answer(path, "launches", anchor=truth.anchor))
+    assert found["graph_launch_calls"]["median"] == 2
+    own = found["kernels_with_own_call"]["median"]
+    assert own + found["kernels_of_shared_call"]["median"] == found["kernels"]["median"]
+    assert found["latency_from_call_start"]["n"] == own * found["kernels"]["n"]

@@ -1,0 +1,196 @@
+"""Unprofiled steps: lists and trainer logs in exact nanoseconds, and the slowdown they show."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import nsys_sql
+from nsys_sql import reference
+from tracebuilder import TraceBuilder
+
+S = 10**9
+GEMM = "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNT"
+
+
+def durations(steps):
+    return [step.duration_ns for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("29.39s,29.41s", [29_390_000_000, 29_410_000_000]),
+        ("812ms", [812_000_000]),
+        (" 1.5 s , 250us, 7ns", [1_500_000_000, 250_000, 7]),
+        ("0.1s,0.2s,0.3s", [100_000_000, 200_000_000, 300_000_000]),
+        ("34.600000001s", [34_600_000_001]),  # a float would round this away
+        ("0.5min,1e3ms", [30 * S, S]),
+    ],
+)
+def test_lists_are_exact(text, expected):
+    assert durations(reference.read(text)) == expected
+
+
+LOGS = {
+    "megatron": (
+        " [2025-04-13 23:41:12] iteration       10/    1000 | consumed samples: 160 | elapsed time "
+        "per iteration (ms): 812.3 | learning rate: 1.0E-04 | global batch size:    16 |\n"
+        "time (ms) | forward-compute: 53.79\n"
+        " iteration       20/    1000 | elapsed time per iteration (ms): 1147.6 | lm loss: 7.3 |\n",
+        [(10, 812_300_000), (20, 1_147_600_000)],
+    ),
+    "nemo": (
+        "Training epoch 0, iteration 1/249 | lr: 3.9e-06 | global_step: 1 | reduced_train_loss: 1.1"
+        " | train_step_timing in s: 2.505 | consumed_samples: 16\n"
+        "Training epoch 0, iteration 2/249 | global_step: 2 | train_step_timing in s: 2.5\n",
+        [(1, 2_505_000_000), (2, 2_500_000_000)],
+    ),
+    "progress bar": (
+        "Epoch 0: : 50%|#| 50/100 [10:48<00:00, global_step=98.00, train_step_timing in s=3.130]\r"
+        "Epoch 0: : 50%|#| 50/100 [10:48<00:00, global_step=98.00, train_step_timing in s=3.130]\r"
+        "Epoch 0: : 51%|#| 51/100 [10:51<00:00, global_step=99.00, train_step_timing in s=3.140]\n",
+        [(98, 3_130_000_000), (99, 3_140_000_000)],
+    ),
+    "json": (
+        '{"step": 16, "data": {"global_step": 16.0, "train_step_timing in s": 92.25}}\n',
+        [(16, 92_250_000_000)],
+    ),
+    "bridge": (
+        "Step Time : 29.39s GPU utilization: 412.1MODEL_TFLOP/s/GPU\n"
+        "Step Time : 29.41s GPU utilization: 411.9MODEL_TFLOP/s/GPU\n",
+        [(0, 29_390_000_000), (1, 29_410_000_000)],
+    ),
+    "plain label": (
+        "\x1b[32mstep 3 loss 2.1 step_time: 0.812\x1b[0m\nstep 4 loss 2.0 step_time: 0.9\n",
+        [(3, 812_000_000), (4, 900_000_000)],
+    ),
+    "unit in the label": (
+        "iteration_time_ms=812\niter time (s): 1.25\n",
+        [(0, 812_000_000), (1, 1_250_000_000)],
+    ),
+    "lines": ("# unprofiled\n29.39s\n\n29.41 s\n", [(0, 29_390_000_000), (1, 29_410_000_000)]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_files(tmp_path, name):
+    text, expected = LOGS[name]
+    path = tmp_path / "train.log"
+    path.write_bytes(text.encode())
+    assert [tuple(step) for step in reference.read(str(path))] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("29.39", "neither a list of durations nor a file"),
+        ("29.39s,fast", "neither a list of durations nor a file"),
+        ("0s", "is '0s'"),
+        ("999999999999s", "value 1 is"),
+        ("-3s", "neither a list"),
+    ],
+)
+def test_lists_that_say_nothing(text, message):
+    with pytest.raises(nsys_sql.UsageError, match=message):
+        reference.read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no step time"),
+        ("loss 2.3\nthroughput 400\n", "holds no step time"),
+        ("29.39s\nabout half a minute\n", "no duration with a unit"),
+        ("elapsed time per iteration (ms): 0\n", "a step of 0 ms"),
+    ],
+)
+def test_files_that_say_nothing(tmp_path, text, message):
+    path = tmp_path / "train.log"
+    path.write_text(text)
+    with pytest.raises(nsys_sql.InputError, match=message):
+        reference.read(str(path))
+
+
+def trace(path, lengths):
+    """Steps of the given lengths, each with one kernel, and an overhead table of 0.23 s."""
+    builder, at = TraceBuilder(), 0
+    for number, length in enumerate(lengths):
+        builder.nvtx(at, at + length, f"step {number}").call(at, at + 10, corr=number + 1)
+        builder.kernel(at + 20, at + length - 20, GEMM, corr=number + 1)
+        at += length + 1000
+    builder.duration(at + S)
+    path = builder.cuda_device(100, 0, 0).write(path)
+    import sqlite3
+
+    with sqlite3.connect(path) as con:
+        con.execute(
+            "CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER,"
+            " nameId INTEGER, returnValue INTEGER)"
+        )
+        con.execute("INSERT INTO PROFILER_OVERHEAD VALUES (0, 230000000, 0, 1, 0)")
+    con.close()
+    return path
+
+
+def run(path, recipe, steps, **params):
+    with nsys_sql.open(path, anchor="nvtx:step *", reference_steps=steps) as model:
+        result = model.result(recipe, **params)
+        names = [column.name for column in result.columns]
+        return [dict(zip(names, row, strict=True)) for row in result.rows], result
+
+
+def test_the_slowdown_is_measured_and_the_overhead_table_is_not_used(tmp_path):
+    path = trace(tmp_path / "t.sqlite", [34_590_000_000, 34_600_000_000, 34_620_000_000])
+    rows, result = run(path, "slowdown", "29.39s,29.35s,29.44s")
+    (row,) = rows
+    assert round(row["slowdown_pct"], 1) == 17.7
+    assert (row["profiled_median_ms"], row["unprofiled_median_ms"]) == (34600, 29390)
+    assert (row["profiled_n"], row["unprofiled_n"]) == (3, 3)
+    assert row["slowdown_ms"] == 5210  # not 230
+    assert row["natural_spread_ms"] == 90 and row["is_material"] is True
+    note = next(note for note in result.notes if note.startswith("perturbed"))
+    assert "17.7 % slower" in note and "n = 3" in note
+    for recipe in ("budget", "opportunities"):
+        assert note in run(path, recipe, "29.39s,29.35s,29.44s")[1].notes
+    assert not any("perturbed" in note for note in run(path, "budget", None)[1].notes)
+
+
+def test_material_means_beyond_the_natural_spread(tmp_path):
+    path = trace(tmp_path / "t.sqlite", [1_000_000, 1_100_000, 1_200_000])
+    within, result = run(path, "slowdown", "1.0ms,1.1ms")
+    assert within[0]["is_material"] is False and not any("slower" in n for n in result.notes)
+    (single,), result = run(path, "slowdown", "1ms")
+    assert single["is_material"] is None and single["natural_spread_ms"] is None
+    assert any("one step shows no natural spread" in note for note in result.notes)
+
+
+def test_steps_of_warmup_do_not_hide_a_slowdown(tmp_path):
+    path = trace(tmp_path / "t.sqlite", [1_180_000] * 3)
+    log = tmp_path / "train.log"
+    log.write_text(
+        "".join(
+            f"step {n} step_time: {value} ms\n"
+            for n, value in enumerate((9.0, 1.0, 1.01, 1.0, 1.0, 1.02, 1.0))
+        )
+    )
+    (row,), result = run(path, "slowdown", str(log))
+    assert row["is_material"] is False
+    assert any("choose with reference_from" in note for note in result.notes)
+    assert [check.status for check in result.checks] == ["warn"]
+    (row,), result = run(path, "slowdown", str(log), reference_from=1)
+    assert row["is_material"] is True and row["unprofiled_n"] == 6
+    assert [check.status for check in result.checks] == ["ok"]
+
+
+def test_the_command_line(tmp_path):
+    from nsys_sql.cli import cli
+
+    path = str(trace(tmp_path / "t.sqlite", [1_100_000] * 3))
+    arguments = ["run", "slowdown", path, "--format", "json", "--reference-steps", "1ms,1.01ms"]
+    found = json.loads(CliRunner().invoke(cli, arguments, standalone_mode=False).stdout)
+    assert found["parameters"]["reference_steps"] == "1ms,1.01ms"
+    assert found["rows"][0]["is_material"] is True
+    with pytest.raises(nsys_sql.AnswerError) as refused:
+        run(path, "slowdown", None)
+    assert "--reference-steps" in refused.value.hint

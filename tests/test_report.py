@@ -1,0 +1,192 @@
+"""The six sections in Markdown, HTML and JSON: what is said, what is escaped, what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsys_sql
+from nsys_sql import report_html, report_text
+from nsys_sql.cli import execute
+from nsys_sql.commands import trace_facts
+from nsys_sql.report import SECTIONS, Part
+from nsys_sql.report import part as make
+from tracebuilder import TraceBuilder
+
+EVIL = "void evil<</script><script>alert(1)</script>&\"'|`x`>(int)"
+US, MS = 1_000, 1_000_000
+
+
+def write_trace(path: Path, name: str = EVIL) -> Path:
+    """Three steps of 1 ms: an evil kernel, then a collective that the next product waits for."""
+    trace, corr = TraceBuilder(), 0
+
+    def launch(at: int, run: tuple[int, int], kernel: str, stream: int) -> None:
+        nonlocal corr
+        corr += 10
+        trace.call(at, at + US, corr=corr)
+        trace.kernel(at + run[0] * US, at + run[1] * US, kernel, stream=stream, corr=corr)
+
+    for step in range(3):
+        at = step * MS
+        trace.nvtx(at, at + MS, f"step <b>{step}</b>")
+        launch(at, (10, 300), name, 7)
+        launch(at, (250, 500), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args)", 20)
+        corr += 10
+        trace.record(stream=20, event=1, sync_id=corr, corr=corr)
+        trace.wait(stream=7, event=1, sync_id=corr, corr=corr + 1)
+        launch(at, (500, 990), "ampere_sgemm_128x64_tn", 7)
+    return trace.write(path)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("report") / "evil.sqlite")
+
+
+@pytest.fixture(scope="module")
+def part(trace: Path) -> Part:
+    """What is reported of the trace; made once, rendered often."""
+    with nsys_sql.open(trace, anchor="nvtx:step *") as model:
+        return make(model, trace_facts(model), {"anchor": "x"}, {"mfu": "40"}, lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def report(part: Part) -> dict[str, Any]:
+    return json.loads(report_text.json_text([part]))
+
+
+def rows(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return result["rows"]
+
+
+def test_sections_in_the_order_of_the_contract(report: dict[str, Any]) -> None:
+    [part] = report["traces"]
+    assert [s["title"] for s in part["sections"]] == list(SECTIONS)
+    assert [s["number"] for s in part["sections"]] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_verdict_is_one_paragraph_of_what_the_recipes_say(report: dict[str, Any]) -> None:
+    [part] = report["traces"]
+    [verdict] = part["sections"][0]["sentences"]
+    assert "dominant cost is compute" in verdict
+    assert "blocking nccl AllReduce: 200 us" in verdict
+    assert "n = 3" in verdict
+    [fact] = rows(part["results"]["verdict"])
+    assert fact["recoverable_ms"] == 0.2
+    best = rows(part["results"]["opportunities"])[0]
+    assert best["new_mfu_ceiling"] == pytest.approx(40 / 0.8)
+    budget = {row["metric"]: row["median_ms"] for row in rows(part["results"]["budget"])}
+    assert budget["comm_blocking"] == 0.2
+
+
+def test_what_was_not_captured_is_named(report: dict[str, Any]) -> None:
+    sections = report["traces"][0]["sections"]
+    missing = {each["recipe"]: each["reason"] for s in sections for each in s["not_captured"]}
+    assert "--reference-steps" in missing["slowdown"]
+    assert "--gpu-metrics-devices" in missing["metrics"]
+
+
+def test_every_claim_has_a_status(report: dict[str, Any]) -> None:
+    claims = rows(report["traces"][0]["results"]["claims"])
+    assert {row["status"] for row in claims} <= {"measured", "inferred", "unverified"}
+    listed = [row["claim"] for row in claims if row["claim"].startswith("bound of opportunity")]
+    assert len(listed) == len(rows(report["traces"][0]["results"]["opportunities"]))
+
+
+def test_markdown_goes_to_standard_output(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["report", str(trace), "--anchor", "nvtx:step *"]) == 0
+    text = capsys.readouterr().out
+    heads = re.findall(r"^## (\d) (.*)$", text, re.MULTILINE)
+    assert heads == [(str(number), title) for number, title in enumerate(SECTIONS, 1)]
+    assert "<script>" not in text.replace("\\<", "")
+    tables = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(tables) > 40
+    assert all(line.endswith(" |") for line in tables)
+
+
+class Page(HTMLParser):
+    """Collects what a browser would run or load, and the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts, self.loaded, self.open, self.text = 0, [], [], ""
+        self.headings: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.scripts += tag == "script"
+        self.loaded += [
+            v for n, v in attrs if n in ("src", "href") and not (v or "").startswith("#")
+        ]
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "script" in self.open or "style" in self.open:
+            return
+        self.text += data
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+
+@pytest.mark.parametrize("is_rich", [True, False])
+def test_html_is_one_closed_escaped_file(
+    is_rich: bool, part: Part, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_rich:
+        pytest.importorskip("plotly")
+    else:
+        monkeypatch.setattr(report_html, "find_spec", lambda _: None)
+    text = report_html.html([part])
+    assert len(text) < 6_000_000
+    own = text.split("<script>")[-1] if is_rich else text
+    assert "alert(1)</script>" not in own.removesuffix("</script>\n</body>\n</html>\n")
+    assert "<b>0</b>" not in text
+    page = Page()
+    page.feed(text)
+    assert page.scripts == (2 if is_rich else 0)
+    assert page.loaded == []
+    assert page.headings == [f"{number} {title}" for number, title in enumerate(SECTIONS, 1)]
+    assert "evil<</script>" in page.text
+    assert "200 us" in page.text
+    assert ("<svg" in own) != is_rich
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_a_trace_without_kernels_still_gets_its_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a file that is not there takes no other's report away."""
+    trace = TraceBuilder().nvtx(0, MS, "step 0").nvtx(MS, 2 * MS, "step 1")
+    path = trace.write(tmp_path / "empty.sqlite")
+    assert execute(["report", str(path), str(tmp_path / "missing.sqlite")]) == 4
+    shown = capsys.readouterr()
+    assert shown.out.count("# Report of ") == 1
+    assert "No verdict: this export has no kernel table" in shown.out
+    assert "Not captured or not answered, budget, " in shown.out
+    assert "--trace=cuda" in shown.out
+    assert [line[:7] for line in shown.err.splitlines()] == ["Error: "] * 2
+    assert "missing.sqlite" in shown.err
+
+
+def test_only_known_kinds_of_report(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["report", str(trace), "-o", "report.pdf"]) == 2
+    assert "name it .md, .html or .json" in capsys.readouterr().err
+
+
+def test_a_long_iteration_is_capped(fixture_sqlite: Any) -> None:
+    with nsys_sql.open(fixture_sqlite("example"), anchor="nvtx:training_step_*") as model:
+        whole = model.run("step-timeline").fetchall()
+        few = model.run("step-timeline", max_marks=40).fetchall()
+    assert all(row[9] == 1 for row in whole)
+    assert len(few) <= 40 < len(whole)
+    assert sum(row[9] for row in few) == len(whole)
+    assert sum(row[8] for row in few) == pytest.approx(sum(row[8] for row in whole))

@@ -30,6 +30,7 @@ _COLUMN = re.compile(r"^(?P<name>\w+)\s+(?P<type>\S+)\s+(?P<unit>\S+)\s*(?P<desc
 _NAMED = re.compile(r"^(?P<name>[\w-]+)\s+(?P<expression>.+)$", re.DOTALL)
 _WHEN = re.compile(r"^(?P<table>\w+)(?:\.(?P<column>\w+))?\s+(?P<state>present|absent)$")
 _OPTIONAL = re.compile(r"^(?P<table>\w+)(?:\.(?P<column>\w+)\s+(?P<type>\S+))?$")
+_NUMBERS = re.compile(r"^\d+(\s*,\s*\d+)*$")
 _MACRO = re.compile(r"\bMACRO\s+nsys\.(\w+)", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*")
 _VARIABLE = re.compile(r"getvariable\(\s*'(\w+)'\s*\)", re.IGNORECASE)
@@ -52,6 +53,18 @@ _TAGS = frozenset(
         "windows",
     }
 )
+
+
+# How a tag is written, for messages.
+_SHAPES = {
+    "param": "`@param name TYPE = default description`",
+    "column": "`@column name TYPE unit description` (unit `-` for none)",
+    "invariant": "`@invariant name expression`",
+    "warning": "`@warning name expression`",
+    "pitfall": "numbers of docs/pitfalls.md, as in `@pitfall 1, 7`",
+    "optional": "`@optional TABLE` or `@optional TABLE.column TYPE`",
+    "when": "`@when TABLE present` or `@when TABLE.column absent`",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +146,19 @@ class SqlFile:
     is_materialized: bool = False
     windows_optional: bool = False
     is_view: bool = False
+    is_user: bool = False
 
     @property
     def label(self) -> str:
-        """Path as messages and docs show it: `sql/recipes/budget.sql`."""
-        return f"sql/{self.path.parent.name}/{self.path.name}"
+        """Path as messages and docs show it: `sql/recipes/budget.sql`, or the user's own."""
+        return str(self.path) if self.is_user else f"sql/{self.path.parent.name}/{self.path.name}"
+
+    def at(self, pattern: str) -> str:
+        """`label:line` of the first line that matches a pattern; the label where none does."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if re.search(pattern, line):
+                return f"{self.label}:{number}"
+        return self.label
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -160,7 +181,10 @@ class RecipeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Every SQL file by name. `variants` holds the alternative adapters of a relation."""
+    """Every SQL file by name. `variants` holds the alternative adapters of a relation.
+
+    `problems` says in a sentence each what is wrong with an installed extension that was left out.
+    """
 
     adapters: Mapping[str, SqlFile]
     variants: Mapping[str, tuple[SqlFile, ...]]
@@ -171,6 +195,7 @@ class Catalog:
     invariants: Mapping[str, SqlFile]
     order: tuple[str, ...]
     entries: Mapping[str, RecipeEntry] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
     def entry(self, recipe: str) -> RecipeEntry:
         """What recipes.yaml says about a recipe; an empty entry where it says nothing."""
@@ -182,7 +207,10 @@ class Catalog:
         if found is None:
             raise UsageError(
                 f"there is no recipe {name!r}",
-                hint=near(name, self.recipes) or "`nsys-sql list` shows the recipes",
+                hint="; ".join(
+                    filter(None, (near(name, self.recipes), *self.problems))
+                )
+                or "`nsys-sql list` shows the recipes; your own need --recipes",
             )
         return found
 
@@ -198,10 +226,10 @@ def code(text: str) -> str:
     return _COMMENT.sub("", text)
 
 
-def _header(path: Path, lines: Sequence[str]) -> tuple[list[str], list[tuple[str, str]], int]:
-    """Split the leading comment block: prose lines, (tag, text) pairs, number of lines."""
+def _header(path: Path, lines: Sequence[str]) -> tuple[list[str], list[tuple[str, str, int]], int]:
+    """Split the leading comment block: prose lines, (tag, text, line) triples, number of lines."""
     prose: list[str] = []
-    tags: list[tuple[str, str]] = []
+    tags: list[tuple[str, str, int]] = []
     count = 0
     for line in lines:
         if not line.startswith("--"):
@@ -210,12 +238,12 @@ def _header(path: Path, lines: Sequence[str]) -> tuple[list[str], list[tuple[str
         tag = _TAG.match(line)
         if tag:
             if tag["tag"] not in _TAGS:
-                known = near(tag["tag"], _TAGS)
-                raise NsysSqlError(f"{path}:{count}: unknown tag @{tag['tag']}", hint=known)
-            tags.append((tag["tag"], tag["text"]))
+                known = near(tag["tag"], _TAGS) or f"tags: {', '.join(sorted(_TAGS))}"
+                raise UsageError(f"{path}:{count}: unknown tag @{tag['tag']}", hint=known)
+            tags.append((tag["tag"], tag["text"], count))
         elif tags and line[2:].strip():  # a tag's text may go on over several lines
-            name, text = tags[-1]
-            tags[-1] = (name, f"{text} {line[2:].strip()}".strip())
+            name, text, number = tags[-1]
+            tags[-1] = (name, f"{text} {line[2:].strip()}".strip(), number)
         elif not tags:
             prose.append(line[2:].removeprefix(" ").rstrip())
     return prose, tags, count
@@ -225,23 +253,33 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(part.strip().removeprefix("nsys.") for part in text.split(",") if part.strip())
 
 
-def parse(kind: str, path: Path, text: str | None = None) -> SqlFile:
+def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False) -> SqlFile:
     """Read one SQL file. `path` names it; `text` stands in for its content where given."""
-    text = path.read_text(encoding="utf-8") if text is None else text
+    if text is None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {path}: {error}") from None
     lines = text.splitlines()
     prose, tags, count = _header(path, lines)
     title = _TITLE.match(lines[0]) if lines else None
     if title is None:
-        raise NsysSqlError(f"{path}: the first line must read `-- name — the question it answers`")
+        raise UsageError(
+            f"{path}:1: the header is missing",
+            hint="the first line must read `-- name — the question it answers`",
+        )
 
     def match(pattern: re.Pattern[str], tag: str, value: str) -> re.Match[str]:
         found = pattern.match(value)
         if found is None:
-            raise NsysSqlError(f"{path}: cannot read `@{tag} {value}`")
+            line = next(number for name, text, number in tags if (name, text) == (tag, value))
+            raise UsageError(
+                f"{path}:{line}: cannot read `@{tag} {value}`", hint=f"write {_SHAPES[tag]}"
+            )
         return found
 
     def each(tag: str) -> list[str]:
-        return [value for name, value in tags if name == tag]
+        return [value for name, value, _ in tags if name == tag]
 
     body = "\n".join(lines[count:]).strip().removesuffix(";").rstrip()
     bare = code(body)
@@ -278,7 +316,11 @@ def parse(kind: str, path: Path, text: str | None = None) -> SqlFile:
             Invariant(m["name"], m["expression"])
             for m in (match(_NAMED, "warning", value) for value in each("warning"))
         ),
-        pitfalls=tuple(int(number) for value in each("pitfall") for number in _names(value)),
+        pitfalls=tuple(
+            int(match(_NUMBERS, "pitfall", value) and number)
+            for value in each("pitfall")
+            for number in _names(value)
+        ),
         needs=tuple(
             tuple(part.strip().removeprefix("nsys.") for part in item.split("|"))
             for value in each("needs")
@@ -295,6 +337,7 @@ def parse(kind: str, path: Path, text: str | None = None) -> SqlFile:
         is_materialized=bool(each("materialize")),
         windows_optional="optional" in each("windows"),
         is_view=bool(each("view")),
+        is_user=is_user,
     )
 
 
@@ -311,31 +354,25 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
 
 
 def load_catalog(extra: Sequence[str | Path] = ()) -> Catalog:
-    """Read the packaged SQL files, then the `extra` ones: recipe files, or folders like `sql/`.
+    """Read the packaged SQL files, then recipes of the user's own: files, or folders of them.
 
-    A later file of the same kind and name replaces an earlier one. Read once per process.
+    The packaged ones are read once per process, the others each time.
     """
-    return _load_catalog(tuple(map(Path, extra)))
+    base = _packaged()
+    if not extra:
+        return base
+    from nsys_sql import userfiles
+
+    return userfiles.extend(base, extra)
 
 
-@lru_cache(maxsize=4)
-def _load_catalog(extra: tuple[Path, ...]) -> Catalog:
+@lru_cache(maxsize=1)
+def _packaged() -> Catalog:
     base = resources.root()
-    folders = [base / "sql", *extra]
     found: dict[str, dict[str, SqlFile]] = {kind: {} for kind in KINDS}
     variants: dict[str, list[SqlFile]] = {}
-    for folder in folders:
-        if folder.is_file():
-            files = [("recipe", folder)]
-        elif folder.is_dir():
-            files = [
-                (kind, path)
-                for kind in KINDS
-                for path in sorted((folder / _FOLDERS[kind]).glob("*.sql"))
-            ]
-        else:
-            raise UsageError(f"there is no SQL file or folder {folder}")
-        for kind, path in files:
+    for kind in KINDS:
+        for path in sorted((base / "sql" / _FOLDERS[kind]).glob("*.sql")):
             parsed = parse(kind, path)
             if path.stem == path.name.split(".")[0]:
                 found[kind][parsed.name] = parsed

@@ -146,7 +146,7 @@ def _timeline(marks: Sequence[Record]) -> Picture:
         if row["merged"] > 1:
             text = f"{row['merged']} operations, most of their time {row['class']}"
         else:
-            text = humanize.shorten(humanize.clean(str(row["name"])), 90)
+            text = humanize.shorten(humanize.clean(str(row["name"])), 60)
         text = f"{row['class']}: {text}, {_ms(row['duration_ms'])} at {_ms(row['start_ms'])}"
         drawn = max(row["duration_ms"], first["iteration_ms"] / _PIXELS)
         density = min(1.0, row["busy_ms"] / drawn)

@@ -146,8 +146,8 @@ def _plot(identifier: str, picture: Picture) -> dict[str, object]:
                 "orientation": "v" if picture.upright else "h",
                 "name": group,
                 across: [name for name, _ in found],
-                along: [round(s.length, 6) for _, s in found],
-                "base": [round(s.start, 6) for _, s in found],
+                along: [_short(s.length) for _, s in found],
+                "base": [_short(s.start) for _, s in found],
                 # plotly reads a little HTML in hover texts
                 "hovertext": [escape(s.text) for _, s in found],
                 "hoverinfo": "text",
@@ -185,6 +185,11 @@ def _plot(identifier: str, picture: Picture) -> dict[str, object]:
             f"{along}axis": scale,
         },
     }
+
+
+def _short(value: float) -> float:
+    """As exact as a picture can show; long decimals would make the page large."""
+    return float(f"{value:.6g}")
 
 
 def _whole(picture: Picture) -> float:

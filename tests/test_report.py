@@ -170,7 +170,7 @@ def test_a_trace_without_kernels_still_gets_its_report(
     assert execute(["report", str(path), str(tmp_path / "missing.sqlite")]) == 4
     shown = capsys.readouterr()
     assert shown.out.count("# Report of ") == 1
-    assert "No verdict: this export has no kernel table" in shown.out
+    assert "No verdict: this export has no kernel and no graph exec table" in shown.out
     assert "Not captured or not answered, budget, " in shown.out
     assert "--trace=cuda" in shown.out
     assert [line[:7] for line in shown.err.splitlines()] == ["Error: "] * 2

@@ -387,7 +387,7 @@ def test_several_ranks_in_one_file_are_told_by_process_or_device(tmp_path):
     del entries[1:]
     entries[0].pop("device")
     (tmp_path / "ranks.yaml").write_text(yaml.safe_dump(mapping))
-    with pytest.raises(NsysSqlError, match="no rank is left.*say which is rank 10"):
+    with pytest.raises(NsysSqlError, match=r"no rank is left.*say which is rank 10"):
         opened(tmp_path)
 
 

@@ -60,6 +60,8 @@ COLUMNS: dict[str, str] = {
     "NVTX_EVENTS": "start end eventType rangeId category color text globalTid endGlobalTid textId"
     " domainId uint64Value int64Value doubleValue:REAL uint32Value int32Value floatValue:REAL"
     " jsonTextId jsonText binaryData>=2024.6.2 eventId>=2026.4",
+    "OSRT_API": "start end eventClass globalTid correlationId<2021.5 nameId returnValue"
+    " nestingLevel callchainId argumentsId>=2026.1.1",
     "TARGET_INFO_CUDA_DEVICE": "gpuId cudaId pid uuid>=2026.1.1 numMultiprocessors>=2026.1.1",
     "TARGET_INFO_GPU": "vmId deviceId<2021.5 id>=2021.5 name busLocation isDiscrete"
     " totalMemory>=2021.5 memoryBandwidth>=2021.5 clockRate>=2021.5 smCount>=2021.5"
@@ -301,6 +303,21 @@ class TraceBuilder:
             correlationId=corr,
             nameId=self.string(name),
             returnValue=0,
+        )
+
+    def os_call(
+        self, start: int, end: int, name: str, *, pid: int | None = 100, tid: int = 1
+    ) -> TraceBuilder:
+        """A traced call of the operating system runtime."""
+        return self.raw(
+            "OSRT_API",
+            start=start,
+            end=end,
+            eventClass=27,
+            globalTid=global_tid(pid, tid),
+            nameId=self.string(name),
+            returnValue=0,
+            callchainId=0,
         )
 
     def wait(

@@ -31,7 +31,7 @@
 -- @invariant not_negative n = 0 OR min >= 0
 -- @pitfall 21
 WITH inside AS (
-    SELECT DISTINCT s.device, s.start_ns, s.end_ns
+    SELECT DISTINCT s.device, s.segment
     FROM nsys.segment AS s
     INNER JOIN nsys.steady AS w
         ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
@@ -43,8 +43,8 @@ latency AS (
         -- a kernel may start while its call still runs: that is no time at all, not a negative one
         greatest(0, k.start_ns - k.call_end_ns) AS from_end_ns,
     FROM nsys.kernel_launch AS k
-    ASOF JOIN inside AS s ON s.device = k.device AND s.start_ns <= k.start_ns
-    WHERE k.launch = 'one' AND k.start_ns < s.end_ns
+    INNER JOIN inside AS s ON s.device = k.device AND s.segment = k.segment
+    WHERE k.launch = 'one'
 ),
 measured AS (
     SELECT

@@ -7,8 +7,9 @@
 --
 -- @grain  one row per kernel that starts or is launched from the first steady window of its device
 --         to its last
--- @reads  nsys.op, nsys.call, nsys.graph_op, nsys.steady
+-- @reads  nsys.op, nsys.call, nsys.drive, nsys.graph_op, nsys.steady, nsys.segment
 -- @column device        BIGINT  -  physical GPU
+-- @column segment       BIGINT  -  stretch of nsys.segment in which the kernel starts
 -- @column op_id         BIGINT  -  operation of nsys.op
 -- @column start_ns      BIGINT  ns start of the kernel
 -- @column call_start_ns BIGINT  ns the host enters the call; NULL unless launch is one
@@ -20,12 +21,22 @@ WITH extent AS (
     FROM nsys.steady
     GROUP BY device
 ),
+-- Ids grow in host issue order, so no kernel behind this one was launched inside the extent.
+last_call AS (
+    SELECT e.device, c.process, max(c.correlation_id) AS correlation_id
+    FROM nsys.call AS c
+    INNER JOIN nsys.drive AS d ON d.process = c.process
+    INNER JOIN extent AS e ON e.device = d.device
+    WHERE c.end_ns < e.end_ns
+    GROUP BY e.device, c.process
+),
 kernel AS (
     SELECT o.device, o.op_id, o.process, o.correlation_id, o.start_ns, e.end_ns AS until_ns
     FROM nsys.op AS o
-    INNER JOIN extent AS e
-        ON e.device = o.device AND o.start_ns >= e.start_ns
+    INNER JOIN extent AS e ON e.device = o.device AND o.start_ns >= e.start_ns
+    LEFT JOIN last_call AS l ON l.device = o.device AND l.process = o.process
     WHERE o.kind = 'kernel'
+      AND (o.start_ns < e.end_ns OR o.correlation_id <= l.correlation_id)
 ),
 called AS (
     SELECT k.*, c.start_ns AS call_start_ns, c.end_ns AS call_end_ns
@@ -78,11 +89,13 @@ told AS (
         ON s.process IS NOT DISTINCT FROM l.process AND s.correlation_id = l.correlation_id
 )
 SELECT
-    device,
-    op_id,
-    start_ns,
-    CASE WHEN launch = 'one' THEN call_start_ns END AS call_start_ns,
-    CASE WHEN launch = 'one' THEN call_end_ns END AS call_end_ns,
-    launch,
-FROM told
-WHERE start_ns < until_ns OR call_end_ns < until_ns;
+    t.device,
+    s.segment,
+    t.op_id,
+    t.start_ns,
+    CASE WHEN t.launch = 'one' THEN t.call_start_ns END AS call_start_ns,
+    CASE WHEN t.launch = 'one' THEN t.call_end_ns END AS call_end_ns,
+    t.launch,
+FROM told AS t
+ASOF JOIN nsys.segment AS s ON s.device = t.device AND s.start_ns <= t.start_ns
+WHERE t.start_ns < t.until_ns OR t.call_end_ns < t.until_ns;

@@ -45,17 +45,16 @@ called AS (
 ),
 started AS (
     SELECT
-        s.device,
-        s.segment,
+        device,
+        segment,
         count(*) AS kernel_count,
-        count(*) FILTER (WHERE k.launch = 'one') AS one_count,
-        count(*) FILTER (WHERE k.launch = 'many') AS many_count,
-        count(*) FILTER (WHERE k.launch = 'unknown') AS unknown_count,
-        count(*) FILTER (WHERE k.launch = 'skewed') AS skewed_count,
-        count(*) FILTER (WHERE k.call_end_ns > k.start_ns) AS early_count,
-    FROM nsys.kernel_launch AS k
-    ASOF JOIN nsys.segment AS s ON s.device = k.device AND s.start_ns <= k.start_ns
-    GROUP BY s.device, s.segment
+        count(*) FILTER (WHERE launch = 'one') AS one_count,
+        count(*) FILTER (WHERE launch = 'many') AS many_count,
+        count(*) FILTER (WHERE launch = 'unknown') AS unknown_count,
+        count(*) FILTER (WHERE launch = 'skewed') AS skewed_count,
+        count(*) FILTER (WHERE call_end_ns > start_ns) AS early_count,
+    FROM nsys.kernel_launch
+    GROUP BY device, segment
 ),
 bound AS (
     SELECT device, segment, count(*) AS bound_count

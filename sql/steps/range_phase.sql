@@ -13,20 +13,20 @@
 WITH rule AS (
     SELECT * FROM (
         VALUES
-            -- Megatron: forward-backward; interleaved and 1F1B schedules
-            (1, NULL, '(forward|fwd)[^a-z]*(and|/)?[^a-z]*(backward|bwd)'),
-            (2, 'evaluation', '(^|[^a-z])(eval|evaluate|evaluation|validate|validation)([^a-z]|$)'),
-            -- Megatron: batch-generator; PyTorch: enumerate(DataLoader)#...; Lightning: ..._next
-            (3, 'data', 'data[-_ ]?(loader|loading|iter)|batch[-_ ]?generator|prefetch'),
-            (4, 'data', '(^|[^a-z])(get|next|fetch|load)[-_ ]?(batch|data)([^a-z]|$)'),
-            (5, 'checkpoint', '(save|load)[-_ ]?checkpoint|checkpoint[-_ ]?(save|load)'),
-            -- Megatron: all-grads-sync, finalize-model-grads
-            (6, 'grad_sync', 'grads?[-_ ]?(all[-_ ]?)?(sync|reduce)|finalize[-_ ]?model[-_ ]?grads'),
-            -- PyTorch: Optimizer.step#AdamW.step; Megatron: optimizer-copy-to-main-grad, ...
-            (7, 'optimizer', '(^|[^a-z])optim(izer)?s?([^a-z]|$)'),
-            (8, 'optimizer', '(^|[^a-z])(clip[-_ ]?grad|zero[-_ ]?grad)|clip[-_ ]?main[-_ ]?grad'),
             -- PyTorch: autograd::engine::evaluate_function: AddmmBackward0
-            (9, 'backward', '^autograd::engine|[a-z]backward[0-9*]*$'),
+            (1, 'backward', '^autograd::engine|[a-z]backward[0-9*]*$'),
+            -- Megatron: forward-backward; other schedules: fwd_bwd, forward_and_backward
+            (2, NULL, '(forward|fwd)[^a-z]*(and|/)?[^a-z]*(backward|bwd)'),
+            (3, 'evaluation', '(^|[^a-z])(eval|evaluate|evaluation|validate|validation)([^a-z]|$)'),
+            -- Megatron: batch-generator; PyTorch: enumerate(DataLoader)#...; Lightning: ..._next
+            (4, 'data', 'data[-_ ]?(loader|loading|iter)|batch[-_ ]?generator|prefetch'),
+            (5, 'data', '(^|[^a-z])(get|next|fetch|load)[-_ ]?(batch|data)([^a-z]|$)'),
+            (6, 'checkpoint', '(save|load)[-_ ]?checkpoint|checkpoint[-_ ]?(save|load)'),
+            -- Megatron: all-grads-sync, finalize-model-grads
+            (7, 'grad_sync', 'grads?[-_ ]?(all[-_ ]?)?(sync|reduce)|finalize[-_ ]?model[-_ ]?grads'),
+            -- PyTorch: Optimizer.step#AdamW.step; Megatron: optimizer-copy-to-main-grad, ...
+            (8, 'optimizer', '(^|[^a-z])optim(izer)?s?([^a-z]|$)'),
+            (9, 'optimizer', '(^|[^a-z])(clip[-_ ]?grad|zero[-_ ]?grad)|clip[-_ ]?main[-_ ]?grad'),
             (10, 'backward', '(^|[^a-z])(backward|bwd)([^a-z]|$)'),
             (11, 'forward', '(^|[^a-z])(forward|fwd)([^a-z]|$)'),
             -- Lightning wraps the model's pass and its loss in training_step

@@ -50,6 +50,7 @@ def open(
     reference_steps: str | os.PathLike[str] | None = None,
     callsites: str | os.PathLike[str] | None = None,
     metrics_from: str | os.PathLike[str] | None = None,
+    recipes: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     threads: int | None = None,
     memory_limit: str | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
@@ -58,7 +59,8 @@ def open(
     """Open an export and return its Model, a context manager. Nothing is read yet.
 
     With `keep_steps=False` a step is dropped when nothing of the running recipe reads it any more:
-    half the memory, but the next recipe builds it again.
+    half the memory, but the next recipe builds it again. `recipes` are files or folders of recipes
+    of your own; those of installed distributions are found by themselves.
 
     >>> with nsys_sql.open("trace.sqlite", anchor="nvtx:step*") as model:  # doctest: +SKIP
     ...     model.run("budget").show()
@@ -81,6 +83,7 @@ def open(
             reference_steps=_path(reference_steps),
             callsites=_path(callsites),
             metrics_from=_path(metrics_from),
+            recipes=_paths(recipes),
             threads=threads,
             memory_limit=memory_limit,
             temp_directory=_path(temp_directory),
@@ -106,6 +109,7 @@ def attach(
     reference_steps: str | os.PathLike[str] | None = None,
     callsites: str | os.PathLike[str] | None = None,
     metrics_from: str | os.PathLike[str] | None = None,
+    recipes: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Put the model of an export into the caller's own DuckDB connection, in `schema`."""
@@ -129,6 +133,7 @@ def attach(
             reference_steps=_path(reference_steps),
             callsites=_path(callsites),
             metrics_from=_path(metrics_from),
+            recipes=_paths(recipes),
             temp_directory=_path(temp_directory),
         ),
     )
@@ -139,10 +144,10 @@ def _path(path: str | os.PathLike[str] | None) -> str | None:
 
 
 def _paths(
-    taxonomy: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
+    given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None,
 ) -> tuple[str, ...]:
-    if taxonomy is None:
+    if given is None:
         return ()
-    if isinstance(taxonomy, str | os.PathLike):
-        return (os.fspath(taxonomy),)
-    return tuple(os.fspath(path) for path in taxonomy)
+    if isinstance(given, str | os.PathLike):
+        return (os.fspath(given),)
+    return tuple(os.fspath(path) for path in given)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import os
 import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from nsys_sql import source
+from nsys_sql import parquet, source
 from nsys_sql.adapt import CATALOG, literal, quote
 from nsys_sql.catalog import Catalog
 from nsys_sql.errors import InputError, UsageError
 from nsys_sql.options import Options
-from nsys_sql.plan import SCHEMA, Planner, Shape, source_tables
+from nsys_sql.plan import SCHEMA, Planner, Shape, adapter_uses, source_tables
 from nsys_sql.results import TraceInfo
 
 KNOWN_SCHEMA = (3, 28)
@@ -43,7 +44,11 @@ _TYPES = (
     ("DOUB", "DOUBLE"),
 )
 _DAMAGE = (
-    ("malformed|disk I/O|corrupt", "is damaged or truncated", "copy or export it again"),
+    (
+        "malformed|disk I/O|corrupt|[Pp]arquet file|string encoding",
+        "is damaged or truncated",
+        "copy or export it again",
+    ),
     ("not a database|encrypted", "is not an SQLite database, or it is encrypted", None),
     ("locked|busy|lock on file", "is locked by another program", "wait until it has finished"),
     ("unable to open|readonly|permission", "cannot be opened", "check its permissions"),
@@ -66,7 +71,10 @@ def input_error(path: Path, error: duckdb.Error) -> InputError:
 
 def damage(path: Path, error: duckdb.Error) -> InputError | None:
     """The input error behind a statement that failed, if the file is to blame."""
-    pattern = r"malformed|disk I/O|database is locked|file is not a database"
+    pattern = (
+        "malformed|disk I/O|database is locked|file is not a database|string encoding found in "
+        "Parquet|magic bytes|[Cc]orrupt"
+    )
     return input_error(path, error) if re.search(pattern, one_line(error)) else None
 
 
@@ -105,14 +113,24 @@ def _duckdb_type(declared: str) -> str:
     return next((type_ for part, type_ in _TYPES if part in upper), "OTHER" if upper else "BLOB")
 
 
+def definitions(catalog: Catalog) -> str:
+    """A digest of what the canonical relations mean."""
+    digest = hashlib.sha256()
+    for file in (*catalog.adapters.values(), *chain(*catalog.variants.values())):
+        digest.update(f"{file.path.name}\0{file.body}\0".encode())
+    return digest.hexdigest()[:32]
+
+
 def _version(text: str | None) -> tuple[int, int] | None:
     found = re.match(r"(\d+)\.(\d+)", text or "")
     return (int(found[1]), int(found[2])) if found else None
 
 
 class Attached:
-    """One trace file, attached under `alias`; `shape` says what it holds, `load` how it was read.
+    """One trace, attached under `alias`; `shape` says what it holds, `load` how it was read.
 
+    `path` is the trace as the user named it, `file` what is read in its place (an export of a
+    report, or an ingested copy in the cache), `members` the files that stay open to queries.
     `folder` holds the private copy that was read instead, where one was needed. `warnings` are
     for the user, in the order they were found.
     """
@@ -124,18 +142,22 @@ class Attached:
         options: Options,
         catalog: Catalog,
         owns_connection: bool,
+        file: Path | None = None,
     ) -> None:
         self.con = con
         self.path = path
-        self.original = Path(os.path.abspath(path))  # noqa: PTH100 (symlinks stay)
+        self.file = file or path
+        self.original = Path(os.path.abspath(self.file))  # noqa: PTH100 (symlinks stay)
         self.options = options
         self.alias = ""
         self.load = ""
+        self.members: tuple[Path, ...] = ()
         self.folder: Path | None = None
         self.warnings: list[str] = []
         self._catalog = catalog
         self._owns_connection = owns_connection
         self._spill: Path | None = None
+        self._views: dict[str, str] = {}
         try:
             self.shape = self._open()
         except BaseException:
@@ -143,9 +165,10 @@ class Attached:
             raise
 
     def _open(self) -> Shape:
-        path = self.path
+        path = self.file
         header = source.read_header(path)
-        beside = [] if header.is_duckdb else source.companions(path)
+        is_sqlite = not (header.is_duckdb or header.is_parquet)
+        beside = source.companions(path) if is_sqlite else []
         self._before = source.stamp(path)
         target = self.original
         if header.is_wal or beside:
@@ -161,14 +184,17 @@ class Attached:
         if (longer := source.check_size(path, header)) is not None:
             self.warn(longer)
         self._set_up()
-        self.load = "" if header.is_duckdb else self._load_quietly()
+        self.load = self._load_quietly() if is_sqlite else ""
         taken = self.execute("SELECT database_name FROM duckdb_databases()").fetchall()
         names = chain([CATALOG], (f"{CATALOG}_{number}" for number in range(2, len(taken) + 3)))
         alias = next(name for name in names if (name,) not in taken)
-        self._kind = "" if header.is_duckdb else "TYPE sqlite, "
+        self._kind = "TYPE sqlite, " if is_sqlite else ""
+        self._is_folder = header.is_parquet
         try:
             self.execute(self.attach(target, alias))
             self.alias = alias
+            if header.is_parquet:
+                return self._read_files()
             return self._read_built() if header.is_duckdb else self._read_tables()
         except duckdb.Error as error:
             raise input_error(self.path, error) from None
@@ -227,8 +253,14 @@ class Attached:
     # ------------------------------------------------------------------ statements
 
     def attach(self, target: Path, alias: str) -> str:
-        """The statement that attaches the trace."""
+        """The statement that attaches the trace; a folder becomes a database of views."""
+        if self._is_folder:
+            return f"ATTACH ':memory:' AS {alias}"
         return f"ATTACH {literal(str(target))} AS {alias} ({self._kind}READ_ONLY)"
+
+    def views(self, tables: Iterable[str]) -> list[str]:
+        """The statements that make tables of a folder readable; none for other traces."""
+        return [self._views[table] for table in sorted(tables) if table in self._views]
 
     def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Execute one statement on the connection."""
@@ -246,7 +278,7 @@ class Attached:
 
     def check_unchanged(self) -> None:
         """Raise when the file was written to since it was opened; a copy cannot be."""
-        if self.folder is None and source.stamp(self.path) != self._before:
+        if self.folder is None and source.stamp(self.file) != self._before:
             raise InputError(
                 f"{self.path} changed while it was read",
                 hint="wait until its writer has finished, then run again",
@@ -273,16 +305,34 @@ class Attached:
             "JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY m.name, c.cid"
         ):
             tables.setdefault(table, {})[column] = _duckdb_type(declared or "")
-        shape = Shape(tables)
+        return self._checked(Shape(tables), wanted, "an SQLite database")
+
+    def _checked(self, shape: Shape, wanted: Iterable[str], what: str) -> Shape:
         if not any(shape.has(table) for table in wanted):
             raise InputError(
-                f"{self.path} is an SQLite database, but it holds no table of Nsight Systems",
+                f"{self.path} is {what}, but it holds no table of Nsight Systems",
                 hint="export the report with `nsys export --type=sqlite`",
             )
         return shape
 
+    def _read_files(self) -> Shape:
+        """Views over the files of a Parquet export, with the types that the adapters expect."""
+        wanted: dict[tuple[str, str], str] = {}
+        catalog = self._catalog
+        for file in (*catalog.adapters.values(), *chain(*catalog.variants.values())):
+            for use in adapter_uses(file):
+                for column, type_ in use.columns.items():
+                    wanted[use.table.lower(), column] = type_
+        tables, self._views = parquet.views(self.con, self.original, self.alias, wanted)
+        for statement in self._views.values():
+            self.execute(statement)
+        self.members = tuple(parquet.files(self.original).values())
+        return self._checked(
+            Shape(tables, can_scrub=False), {table for table, _ in wanted}, "a folder of Parquet files"
+        )
+
     def _read_built(self) -> Shape:
-        """The canonical relations of a database that `build` made."""
+        """The canonical relations and steps of a database that `build` made."""
         place = f"database_name = {literal(self.alias)} AND schema_name = '{SCHEMA}'"
         columns: dict[str, dict[str, str]] = {}
         for table, column, type_ in self.execute(
@@ -303,7 +353,24 @@ class Attached:
             for name, is_present in rows
             if name in columns
         }
-        return Shape({name: columns[name] for name in relations}, relations=relations)
+        if "build_info" in columns:
+            query = f"SELECT name, value FROM {self.alias}.{SCHEMA}.build_info"
+            told = dict(self.execute(query).fetchall())
+            if told.get("definitions") != definitions(self._catalog):
+                self.warn(
+                    f"it was built by nsys-sql {told.get('nsys_sql_version')} with other "
+                    "definitions of the relations: build it again"
+                )
+        stored: dict[str, str] = {}
+        if "build_key" in columns:
+            query = f"SELECT name, key FROM {self.alias}.{SCHEMA}.build_key"
+            stored = dict(self.execute(query).fetchall())
+        return Shape(
+            {name: columns[name] for name in relations},
+            relations=relations,
+            stored={name: key for name, key in stored.items() if name in columns},
+            can_scrub=False,
+        )
 
     def _properties(self, table: str, relation: str, names: Sequence[str]) -> dict[str, str]:
         """Name-value pairs of a metadata table; SQLite filters by name, values may be anything."""
@@ -317,6 +384,9 @@ class Attached:
         actual = shape.find(table)
         if actual is None or not (shape.has(table, "name") and shape.has(table, "value")):
             return {}
+        if self._is_folder:
+            where = f"{self.alias}.main.{quote(actual)} WHERE name IN ({listed})"
+            return dict(self.execute(f"SELECT name, value FROM {where}").fetchall())
         query = f"SELECT name, hex(value) AS value FROM {quote(actual)} WHERE name IN ({listed})"
         return {
             name: bytes.fromhex(value or "").decode("utf-8", "replace")
@@ -369,6 +439,9 @@ class Attached:
         for table in sorted(self.shape.tables):
             if self.shape.relations is not None:
                 place = f"{self.alias}.{SCHEMA}.{quote(table)}"
+                rows = self.execute(f"SELECT count(*) FROM {place}").fetchall()
+            elif self._is_folder:
+                place = f"{self.alias}.main.{quote(table)}"
                 rows = self.execute(f"SELECT count(*) FROM {place}").fetchall()
             else:
                 rows = self.sqlite(f"SELECT count(*) AS n FROM {quote(table)}")

@@ -207,9 +207,7 @@ class Catalog:
         if found is None:
             raise UsageError(
                 f"there is no recipe {name!r}",
-                hint="; ".join(
-                    filter(None, (near(name, self.recipes), *self.problems))
-                )
+                hint="; ".join(filter(None, (near(name, self.recipes), *self.problems)))
                 or "`nsys-sql list` shows the recipes; your own need --recipes",
             )
         return found

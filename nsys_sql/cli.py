@@ -51,7 +51,14 @@ def _options(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
-_model_options = _options(
+_recipes_option = click.option(
+    "--recipes",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR|FILE",
+    help="Recipes of your own (see docs/recipes-guide.md). May be repeated.",
+)
+with_model_options = _options(
     click.option(
         "--anchor",
         default="auto",
@@ -161,7 +168,8 @@ _input_options = _options(
 @cli.command()
 @click.argument("recipe")
 @click.argument("traces", nargs=-1, required=True, type=_TRACE, metavar="TRACE...")
-@_model_options
+@_recipes_option
+@with_model_options
 @_input_options
 @_output_options
 def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
@@ -185,7 +193,8 @@ def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
     show_default=True,
     help="table is for reading.",
 )
-def list_(form: str) -> int:
+@_recipes_option
+def list_(form: str, recipes: tuple[Path, ...]) -> int:
     """Show every recipe with the question it answers.
 
     \b
@@ -193,12 +202,13 @@ def list_(form: str) -> int:
     """
     from nsys_sql import commands
 
-    return commands.list_recipes(form)
+    return commands.list_recipes(form, recipes, warn)
 
 
 @cli.command()
 @click.argument("recipe")
-def describe(recipe: str) -> int:
+@_recipes_option
+def describe(recipe: str, recipes: tuple[Path, ...]) -> int:
     """Show what RECIPE reads, its parameters, columns with units, and checks.
 
     \b
@@ -206,12 +216,13 @@ def describe(recipe: str) -> int:
     """
     from nsys_sql import commands
 
-    return commands.describe(recipe)
+    return commands.describe(recipe, recipes)
 
 
 @cli.command()
 @click.argument("trace", type=_TRACE)
-@_model_options
+@_recipes_option
+@with_model_options
 @_output_options
 def inspect(trace: Path, **options: Any) -> int:
     """Show what TRACE holds and which recipes it can answer.
@@ -228,7 +239,8 @@ def inspect(trace: Path, **options: Any) -> int:
 @click.argument("trace", type=_TRACE)
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=_TRACE, metavar="FILE.sql", help="Read the query from a file.")
-@_model_options
+@_recipes_option
+@with_model_options
 @_output_options
 def sql(trace: Path, query: str | None, file: Path | None, **options: Any) -> int:
     """Run QUERY over the canonical views of TRACE; `-` reads it from standard input.
@@ -246,7 +258,8 @@ def sql(trace: Path, query: str | None, file: Path | None, **options: Any) -> in
 @cli.command()
 @click.argument("recipe")
 @click.argument("trace", type=_TRACE)
-@_model_options
+@_recipes_option
+@with_model_options
 @_input_options
 @click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the script here.")
 def show(recipe: str, trace: Path, **options: Any) -> int:
@@ -262,7 +275,7 @@ def show(recipe: str, trace: Path, **options: Any) -> int:
 
 @cli.command()
 @click.argument("traces", nargs=-1, required=True, type=_TRACE, metavar="TRACE...")
-@_model_options
+@with_model_options
 @_input_options
 @click.option("--mfu", type=float, metavar="X", help="MFU of the profiled step, for its ceiling.")
 @click.option(
@@ -286,7 +299,7 @@ def report(traces: tuple[Path, ...], **options: Any) -> int:
 
 @cli.command()
 @click.argument("trace", type=_TRACE)
-@_model_options
+@with_model_options
 @click.option(
     "-o",
     "--output",
@@ -321,7 +334,7 @@ def timeline(trace: Path, **options: Any) -> int:
 @click.option(
     "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
 )
-@_model_options
+@with_model_options
 @_output_options
 def survey(traces: tuple[Path, ...], **options: Any) -> int:
     """Compare the ranks of one run: survey table, alignment, collectives, jitter, verdict.

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import nsys_sql
 from nsys_sql import formats, humanize, output, resources
-from nsys_sql.catalog import Column, SqlFile, load_catalog
+from nsys_sql.catalog import Column, SqlFile
 from nsys_sql.docs import recipes_in_order
 from nsys_sql.errors import InputError, InvariantError, NsysSqlError, UsageError
 from nsys_sql.formats import Report
 from nsys_sql.render import render
+from nsys_sql.userfiles import full_catalog
 
 if TYPE_CHECKING:
     from nsys_sql.session import Model
@@ -38,14 +39,19 @@ _MODEL_OPTIONS = (
     "threads",
     "memory_limit",
     "temp_directory",
+    "recipes",
 )
+
+
+def model_options(options: Options) -> dict[str, Any]:
+    """Those of a command's options that nsys_sql.open takes."""
+    return {name: options[name] for name in _MODEL_OPTIONS if name in options}
 
 
 @contextmanager
 def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -> Iterator[Model]:
     """The model of one trace; what was odd about the file is said when the work is done."""
-    given = {name: options[name] for name in _MODEL_OPTIONS if name in options}
-    with nsys_sql.open(trace, keep_steps=keep_steps, **given) as model:
+    with nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options)) as model:
         yield model
         if not options["quiet"]:
             for text in model.trace.warnings:
@@ -68,7 +74,7 @@ def parameters(given: Sequence[str]) -> dict[str, str]:
 
 def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> int:
     """Answer a recipe from each trace; the worst exit code wins, and no trace loses another's."""
-    load_catalog().recipe(recipe)
+    full_catalog(options.get("recipes", ())).recipe(recipe)
     output.check_target(options["output"], traces)
     if options["form"] == "parquet" and len(traces) > 1:
         raise UsageError("parquet holds one result", "name one trace, or use --format csv")
@@ -191,7 +197,7 @@ def query_text(query: str | None, file: Path | None) -> str:
 
 def show(recipe: str, trace: Path, options: Options, warn: Warn) -> int:
     """Print the script that `run` executes."""
-    load_catalog().recipe(recipe)
+    full_catalog(options.get("recipes", ())).recipe(recipe)
     output.check_target(options["output"], [trace])
     with opened(trace, options, warn) as model:
         script = model.script(recipe, **parameters(options["params"]))
@@ -220,9 +226,12 @@ def inspect(trace: Path, options: Options, warn: Warn) -> int:
 # ---------------------------------------------------------------- list, describe, example
 
 
-def list_recipes(form: str) -> int:
+def list_recipes(form: str, sources: Sequence[Path], warn: Warn) -> int:
     """Print every recipe with its question."""
-    recipes = recipes_in_order(load_catalog())
+    catalog = full_catalog(sources)
+    for problem in catalog.problems:
+        warn(f"Warning: {problem}")
+    recipes = recipes_in_order(catalog)
     if form == "json":
         items = [{"recipe": r.name, "question": r.question} for r in recipes]
         output.write_text("[\n" + ",\n".join(map(formats.dumps, items)) + "\n]\n", None)
@@ -233,9 +242,9 @@ def list_recipes(form: str) -> int:
     return 0
 
 
-def describe(name: str) -> int:
+def describe(name: str, sources: Sequence[Path] = ()) -> int:
     """Print what a recipe's header declares."""
-    catalog = load_catalog()
+    catalog = full_catalog(sources)
     recipe = catalog.recipe(name)
     width = output.width()
     parts = [f"{recipe.name} - {recipe.question}", recipe.prose]

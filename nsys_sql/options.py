@@ -39,6 +39,8 @@ class Options:
     memory_limit: str | None = None
     temp_directory: str | None = None
     keep_steps: bool = True
+    recipes: tuple[str, ...] = ()
+    cache: bool = False
 
     @property
     def is_auto(self) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nsys_sql
-from nsys_sql import catalog, resources
+from nsys_sql import catalog, resources, source
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile
 from nsys_sql.errors import InputError, NsysSqlError, UsageError
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 # Options that change no number of a result.
-_FREE = ("threads", "memory_limit", "temp_directory", "keep_steps")
-_SAMPLES, _SAMPLE_BYTES = 16, 1 << 16
+_FREE = ("threads", "memory_limit", "temp_directory", "keep_steps", "cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +72,6 @@ def _sql_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _identity(trace: Path) -> dict[str, object]:
-    """What tells whether a trace is still the same: it is sampled, not read."""
-    try:
-        status = trace.stat()
-        digest = hashlib.sha256()
-        with trace.open("rb") as file:
-            step = max(_SAMPLE_BYTES, status.st_size // _SAMPLES)
-            for at in (*range(0, status.st_size, step), max(0, status.st_size - _SAMPLE_BYTES)):
-                file.seek(at)
-                digest.update(file.read(_SAMPLE_BYTES))
-    except OSError as error:
-        raise InputError(f"{trace} cannot be read: {error.strerror}") from None
-    return {
-        "path": os.path.abspath(trace),  # noqa: PTH100 (symlinks stay)
-        "size": status.st_size,
-        "mtime_ns": status.st_mtime_ns,
-        "sample": digest.hexdigest()[:32],
-    }
-
-
 def _deciding(options: Options) -> dict[str, object]:
     names = (name for name in Options.__dataclass_fields__ if name not in _FREE)
     found: dict[str, object] = {name: getattr(options, name) for name in names}
@@ -109,7 +88,7 @@ def _deciding(options: Options) -> dict[str, object]:
 def key_of(trace: Path, options: Options) -> tuple[str, dict[str, object]]:
     """The key of a trace's partition, and what it was made from."""
     made_from: dict[str, object] = {
-        "trace": _identity(trace),
+        "trace": source.identity(trace),
         "version": nsys_sql.__version__,
         "sql": _sql_digest(),
         "options": _deciding(options),

@@ -18,6 +18,8 @@ from nsys_sql.options import Options, param_value
 SCHEMA = "nsys"
 ANCHOR_STEPS = ("anchor_candidate", "anchor_choice")
 _KEPT = frozenset({"anchor_choice", "iteration", "steady"})
+# What a plan keeps even where a later step is stored: errors are worded from them.
+_TOLD = (*ANCHOR_STEPS[1:], "iteration", "steady", "call_site_thread")
 # Where the choice of the anchor, a row of anchor_choice, goes.
 _CHOSEN = {
     "anchor_kind": "kind",
@@ -63,6 +65,7 @@ _GIVEN = {
     ),
     "metric_given": ("no metrics of another capture were given", "--metrics-from TRACE"),
 }
+_GET = re.compile(r"getvariable\(\s*'(\w+)'\s*\)", re.IGNORECASE)
 _SOURCE = re.compile(rf'\b{CATALOG}\."(\w+)"')
 
 
@@ -71,12 +74,15 @@ class Shape:
     """What one trace holds: {table: {column: DuckDB type}}, and which tables are rebuilt.
 
     `relations` is set for a database that `build` made: {canonical relation: (whether the trace
-    had it, its columns)}.
+    had it, its columns)}; `stored` are the keys of what stands in it as a table. Only an SQLite
+    file can be scrubbed.
     """
 
     tables: Mapping[str, Mapping[str, str]]
     scrubbed: frozenset[str] = frozenset()
     relations: Mapping[str, tuple[bool, tuple[str, ...]]] | None = None
+    stored: Mapping[str, str] = field(default_factory=dict)
+    can_scrub: bool = True
 
     def find(self, table: str) -> str | None:
         """The trace's own name of a table: equal without case, else its highest _V<n>."""
@@ -94,8 +100,8 @@ class Shape:
 class Statement:
     """One statement of a plan.
 
-    kind: schema, setting, variable, macro, scrub, table, view, step, recipe. `name` is what it
-    makes or sets. `sql` has no final semicolon. `key` changes when the outcome would; `tables` are
+    kind: schema, setting, variable, macro, scrub, table, view, step, stored (a step taken from a
+    built database), recipe. `name` is what it makes or sets. `sql` has no final semicolon. `key` changes when the outcome would; `tables` are
     the source tables of the trace it ends up reading, `file` is where its text comes from.
     """
 
@@ -106,6 +112,11 @@ class Statement:
     key: str = ""
     tables: tuple[str, ...] = ()
     file: SqlFile | None = None
+
+    @property
+    def form(self) -> str:
+        """VIEW or TABLE, for a statement that makes one."""
+        return "VIEW" if self.sql.startswith("CREATE OR REPLACE VIEW") else "TABLE"
 
 
 @lru_cache(maxsize=8)
@@ -136,6 +147,12 @@ def adapter_uses(file: SqlFile) -> tuple[Use, ...]:
 def result_name(recipe: SqlFile) -> str:
     """The relation under which audits and notes find a recipe's result."""
     return "result_" + recipe.name.replace("-", "_")
+
+
+def failing(recipe: SqlFile, reason: str) -> str:
+    """A query with the recipe's columns that says why there is no answer when it is read."""
+    columns = ",\n".join(f"    CAST(NULL AS {each.type}) AS {each.name}" for each in recipe.columns)
+    return f"SELECT\n{columns}\nWHERE error({literal(reason)}) IS NULL"
 
 
 def not_captured(relations: Sequence[str]) -> tuple[str, str | None]:
@@ -191,7 +208,8 @@ class Planner:
     """Everything that stays the same over the plans of one opened trace.
 
     `taxonomy` gives the macros made from the taxonomy's rules, when they are needed; `given` are
-    the queries that make the steps whose rows the caller brought.
+    the queries that make the steps whose rows the caller brought. With `is_lazy`, steps that a
+    recipe's parameter decides are views, for whoever sets the variable later.
     """
 
     catalog: Catalog
@@ -202,6 +220,7 @@ class Planner:
     alias: str = CATALOG
     all_tables: bool = False
     given: Mapping[str, str] = field(default_factory=dict)
+    is_lazy: bool = False
 
     # ------------------------------------------------------------------ names
 
@@ -231,6 +250,13 @@ class Planner:
         """Every macro by name."""
         return macro_files.collect(self.catalog.macros.values(), self.taxonomy())
 
+    def parameters(self, recipe: str) -> frozenset[str]:
+        """The names of the parameters that a recipe and the steps under it take."""
+        files = self.recipes([recipe], audit=True)
+        needed = self.closure((file.label, name) for file in files for name in file.inputs)
+        steps = (self.catalog.steps[name] for name in needed if name in self.catalog.steps)
+        return frozenset(param.name for file in (*files, *steps) for param in file.params)
+
     def params(self, files: Iterable[SqlFile], given: Mapping[str, object]) -> dict[str, str]:
         """The parameters as SQL text; unknown or malformed ones are usage errors."""
         known = {param.name: param for file in files for param in file.params}
@@ -250,8 +276,13 @@ class Planner:
 
     # ------------------------------------------------------------------ closure
 
-    def closure(self, roots: Iterable[tuple[str, str]]) -> set[str]:
-        """All relations and macros that the (origin, name) pairs need, anchor steps included."""
+    def closure(
+        self, roots: Iterable[tuple[str, str]], stop: Iterable[str] = frozenset()
+    ) -> set[str]:
+        """All relations and macros that the (origin, name) pairs need, anchor steps included.
+
+        What those in `stop` need is left out.
+        """
         macros = self.macros()
         seen: set[str] = set()
         stack = list(roots)
@@ -260,6 +291,8 @@ class Planner:
             if name in seen or name.startswith("result_"):
                 continue
             seen.add(name)
+            if name in stop:
+                continue
             if name in self.catalog.steps:
                 step = self.catalog.steps[name]
                 stack += [(step.label, each) for each in step.inputs]
@@ -347,6 +380,7 @@ class Planner:
         for name in sorted(needed & set(self.catalog.adapters)):
             body += self._adapter(name, ledger)
         body += self._steps(steps, ledger)
+        body = self._unstored(body, [*roots, *(("", name) for name in also)])
         for file in recipes:
             sql = self.retarget(file.body)
             name = result_name(file)
@@ -370,14 +404,34 @@ class Planner:
                 head.append(Statement("variable", name, f"SET VARIABLE {name} = {value}", comment))
         return (*head, *body)
 
+    def _unstored(
+        self, body: Sequence[Statement], roots: Sequence[tuple[str, str]]
+    ) -> list[Statement]:
+        """The statements without those that only lead to a stored step."""
+        stored = {each.name for each in body if each.kind == "stored"}
+        if not stored:
+            return list(body)
+        told = [("", name) for name in _TOLD if name in stored]
+        reached = self.closure([*roots, *told], stop=stored)
+        steps = any(each.kind == "step" and each.name in reached for each in body)
+        return [
+            each
+            for each in body
+            if each.kind == "variable"
+            or (each.kind == "setting" and steps)
+            or (each.kind != "setting" and (each.name in reached or each.kind == "scrub"))
+        ]
+
     def _macros(self, needed: set[str], ledger: _Ledger) -> Iterator[Statement]:
         for macro in macro_files.in_order(self.macros(), needed):
             sql = self.retarget(macro.sql)
-            key = ledger.record(macro.name, sql, macro.calls, macro.variables)
+            key = ledger.record(macro.name, macro.sql, macro.calls, macro.variables)
             comment = macro.file.question if macro.file else "generated from the taxonomy"
             yield Statement("macro", macro.name, sql, comment, key, (), macro.file)
 
     def _capability(self, ledger: _Ledger) -> Statement:
+        if self.shape.relations is not None:
+            return self._built_capability(self.shape.relations, ledger)
         rows = []
         for name in sorted(self.catalog.adapters):
             table = self.adapter(name).source_table
@@ -391,6 +445,26 @@ class Planner:
         )
         key = ledger.record("capability", sql)
         return Statement("table", "capability", sql, "which relations the trace has", key)
+
+    def _built_capability(
+        self, relations: Mapping[str, tuple[bool, tuple[str, ...]]], ledger: _Ledger
+    ) -> Statement:
+        sql = (
+            f"CREATE OR REPLACE TABLE {self.schema}.capability AS\n"
+            f"SELECT relation, source_table, is_present\nFROM {self.alias}.{SCHEMA}.capability"
+        )
+        # Relations that the version which built the file did not know.
+        for name in sorted(self.catalog.adapters.keys() - relations.keys()):
+            sql += f"\nUNION ALL\nSELECT {literal(name)}, NULL, false"
+        key = self._stored_key("capability", sql, ledger)
+        return Statement("table", "capability", sql, "which relations the trace has", key)
+
+    def _stored_key(self, name: str, sql: str, ledger: _Ledger) -> str:
+        """The key a relation had when its database was built, so that steps keep theirs."""
+        key = ledger.record(name, sql)
+        if name in self.shape.stored:
+            key = ledger.keys[name] = self.shape.stored[name]
+        return key
 
     def _adapter(self, name: str, ledger: _Ledger) -> Iterator[Statement]:
         if self.shape.relations is not None:
@@ -437,7 +511,8 @@ class Planner:
         sql = (
             f"CREATE OR REPLACE {kind.upper()} {self.schema}.{name} AS\nSELECT\n{columns}\n{source}"
         )
-        return Statement(kind, name, sql, file.question, ledger.record(name, sql), (), file)
+        key = self._stored_key(name, sql, ledger)
+        return Statement(kind, name, sql, file.question, key, (), file)
 
     def _steps(self, steps: Sequence[SqlFile], ledger: _Ledger) -> Iterator[Statement]:
         if not steps:
@@ -448,13 +523,24 @@ class Planner:
             "SET preserve_insertion_order = false",
             "steps promise no order of rows: read the trace with all threads",
         )
+        lazy = self.lazy_steps() if self.is_lazy else frozenset()
         for file in steps:
             name = file.name
-            body = self.given[name] if name in self.given else self.retarget(file.body)
-            kind = "VIEW" if file.is_view else "TABLE"
-            sql = f"CREATE OR REPLACE {kind} {self.schema}.{name} AS\n{body}"
-            key = ledger.record(name, sql, file.inputs, file.variables)
-            yield Statement("step", name, sql, file.question, key, ledger.tables[name], file)
+            body = self.given.get(name, file.body)
+            key = ledger.record(name, body, file.inputs, file.variables)
+            if self.shape.stored.get(name) == key:
+                kind = "TABLE" if self.all_tables else "VIEW"
+                sql = (
+                    f"CREATE OR REPLACE {kind} {self.schema}.{name} AS\n"
+                    f"FROM {self.alias}.{SCHEMA}.{name}"
+                )
+                yield Statement("stored", name, sql, file.question, key, (), file)
+            else:
+                kind = "VIEW" if file.is_view or name in lazy else "TABLE"
+                sql = f"CREATE OR REPLACE {kind} {self.schema}.{name} AS\n{self.retarget(body)}"
+                if name in lazy:
+                    sql = self.bound(sql)
+                yield Statement("step", name, sql, file.question, key, ledger.tables[name], file)
             if name == "anchor_choice" and self.options.is_auto:
                 columns = {column.name for column in file.columns}
                 for variable, column in _CHOSEN.items():
@@ -473,6 +559,46 @@ class Planner:
             "SET preserve_insertion_order = true",
             "a result keeps the order of its ORDER BY",
         )
+
+    def lazy_steps(self) -> frozenset[str]:
+        """The steps that a parameter of a recipe decides, directly or through others.
+
+        They are views in a built database, so that SET VARIABLE works there.
+        """
+        options = self.options.variables().keys() | _CHOSEN.keys()
+        found: set[str] = set()
+        for name in self.catalog.order:
+            file = self.catalog.steps.get(name)
+            if file is None or name in self.given:
+                continue
+            if {*file.variables} - options or found.intersection(file.inputs):
+                found.add(name)
+        return frozenset(found)
+
+    def bound(self, sql: str) -> str:
+        """SQL that keeps the options and parameters of this planner where no variable is set."""
+        known = {
+            param.name: param
+            for file in (*self.catalog.steps.values(), *self.catalog.recipes.values())
+            for param in file.params
+        }
+        values = {
+            name: value
+            for name, value in self.options.variables().items()
+            if not value.startswith("NULL::")
+        }
+        for name, value in self.options.params.items():
+            if name in known:
+                values[name] = param_value(known[name], value)
+        if self.options.is_auto:
+            for name, column in _CHOSEN.items():
+                values[name] = f"(SELECT c.{column} FROM {self.schema}.anchor_choice AS c)"
+
+        def value_of(found: re.Match[str]) -> str:
+            value = values.get(found[1])
+            return found[0] if value is None else f"coalesce({found[0]}, {value})"
+
+        return _GET.sub(value_of, sql)
 
     def last_uses(self, statements: Sequence[Statement]) -> dict[int, list[str]]:
         """The steps that nothing reads after a statement, by the statement's number.
@@ -526,5 +652,7 @@ class Planner:
 
     def is_odd(self, table: str) -> bool:
         """Whether a declared type is not the one the adapters expect."""
+        if not self.shape.can_scrub:
+            return False
         columns = self.shape.tables[table]
         return any(columns[name] != wanted for name, wanted in self.used_columns(table).items())

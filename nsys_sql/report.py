@@ -363,7 +363,7 @@ def _capture(
     parameters: Mapping[str, object],
     results: Mapping[str, Report],
 ) -> Iterator[str]:
-    captured = facts["capture_version"] or "an unknown version"
+    captured = facts["capture_version"] or "of unknown version"
     exported = facts["product_version"] or "an unknown version"
     schema = facts["schema_version"] or "unknown"
     yield (

@@ -17,11 +17,11 @@ from typing import Any
 
 import duckdb
 
-from nsys_sql import callsites, metrics, reference, sandbox, scrub, source
+from nsys_sql import callsites, inputs, metrics, reference, sandbox, scrub, source, userfiles
 from nsys_sql import plan as planning
 from nsys_sql.adapt import literal, quote
 from nsys_sql.attached import BAD_VALUE, Attached, damage, one_line
-from nsys_sql.catalog import Catalog, Invariant, SqlFile, load_catalog, near
+from nsys_sql.catalog import Catalog, Invariant, SqlFile, near
 from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError
 from nsys_sql.options import Options
 from nsys_sql.plan import Planner, Statement
@@ -52,7 +52,10 @@ class _State:
     scrubbed: set[str] = field(default_factory=set)
     checks: dict[tuple[str, str], Check] = field(default_factory=dict)
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    vetted: set[str] = field(default_factory=set)
     objection: str | None = None
+    objections: list[tuple[AnswerError, bool]] = field(default_factory=list)
+    forms: dict[str, str] = field(default_factory=dict)
     is_locked: bool = False
 
 
@@ -72,6 +75,7 @@ class Model:
         schema: str = planning.SCHEMA,
         owns_connection: bool = True,
         all_tables: bool = False,
+        file: Path | None = None,
     ) -> None:
         self.con = con
         self.options = options
@@ -80,7 +84,7 @@ class Model:
         self._owns_connection = owns_connection
         self._state = _State()
         self._is_closed = False
-        self._file = Attached(con, path, options, catalog, owns_connection)
+        self._file = Attached(con, path, options, catalog, owns_connection, file)
         try:
             self._open(schema, all_tables)
         except BaseException:
@@ -102,8 +106,11 @@ class Model:
             self._file.alias,
             all_tables,
             self._given(),
+            all_tables or not self._owns_connection,
         )
         self._info = self._file.info(self.planner)
+        for problem in self.catalog.problems:
+            self._warn(problem)
 
     def _given(self) -> dict[str, str]:
         """The queries that make the steps whose rows come with an option."""
@@ -209,8 +216,9 @@ class Model:
 
     def _make(self, statement: Statement) -> bool:
         """Execute one statement of a plan unless it is done; False when the plan is outdated."""
-        built = self._state.built
-        slot = f"{statement.kind} {statement.name}"
+        built, forms = self._state.built, self._state.forms
+        is_step = statement.kind in ("step", "stored")
+        slot = f"{'step' if is_step else statement.kind} {statement.name}"
         if statement.key and built.get(slot) == statement.key:
             return True
         if statement.kind == "setting" and self._state.is_locked:
@@ -218,6 +226,9 @@ class Model:
         if statement.kind == "variable":
             self._state.variables.add(statement.name)
         try:
+            if is_step and forms.get(statement.name, statement.form) != statement.form:
+                old = f"{self.planner.schema}.{statement.name}"
+                self._execute(f"DROP {forms.pop(statement.name)} IF EXISTS {old}")
             self._execute(statement.sql)
         except BAD_VALUE as error:
             if not self._scrub_failing(statement.tables):
@@ -229,6 +240,8 @@ class Model:
             return not self._scrub_failing(statement.tables)
         if statement.key:
             built[slot] = statement.key
+        if is_step:
+            forms[statement.name] = statement.form
         if statement.kind == "scrub":
             self._count_scrubbed(statement.name)
         return True
@@ -252,12 +265,16 @@ class Model:
                 f"{self._path} needs more memory than allowed: {text}",
                 hint="raise --memory-limit, or give a --temp-directory with room",
             )
+        if statement.file is not None and statement.file.is_user:
+            return userfiles.failed(statement.file, str(error))
         where = statement.file.label if statement.file else statement.name
         return NsysSqlError(f"{where} failed on {self._path}: {text}")
 
     def _scrub_failing(self, tables: Iterable[str]) -> bool:
         """Find those of the source tables that hold bad values; mark them to be rebuilt."""
         found = False
+        if not self.planner.shape.can_scrub:
+            return False
         for table in tables:
             if table in self._state.scrubbed or self.planner.is_odd(table):
                 continue
@@ -320,6 +337,7 @@ class Model:
         ):
             raise error
         self._state.objection = f"{error.message}; {error.hint}"
+        self._state.objections.append((error, tolerated))
 
     def _no_steady(self) -> AnswerError:
         dropped = self._execute(
@@ -346,6 +364,7 @@ class Model:
     def _run(self, name: str, params: Mapping[str, object]) -> tuple[SqlFile, str]:
         """Build what a recipe needs, then the recipe with its audits; return it and its table."""
         wanted = self.catalog.recipe(name)
+        self._vet(wanted)
         self._need(wanted)
         while True:
             planner = self._planner()
@@ -357,12 +376,38 @@ class Model:
         self._check_unchanged()
         return wanted, self._state.results[wanted.name][1]
 
+    def _vet(self, recipe: SqlFile) -> None:
+        """Refuse a recipe of the user's that does more than read the model, or reads one that does.
+
+        Decided on DuckDB's own syntax tree; nothing of it has run then.
+        """
+        if recipe.name in self._state.vetted:
+            return
+        self._state.vetted.add(recipe.name)
+        macros = self.planner.macros()
+        for file in self.planner.audits(recipe):
+            if not file.is_user:
+                continue
+            userfiles.vet(file, self._syntax_tree(file.text), macros, self.catalog)
+            for check in (*file.invariants, *file.warnings):
+                query = f"SELECT * FROM result WHERE ({check.expression}\n) IS NOT TRUE"
+                userfiles.vet_check(file, check, self._syntax_tree(query), macros)
+            for name in file.inputs:
+                if name.startswith("result_"):
+                    self._vet(self.catalog.recipe(name.removeprefix("result_")))
+
+    def _syntax_tree(self, sql: str) -> dict[str, Any]:
+        serialized = self._query("SELECT json_serialize_sql(?)", [sql]).fetchall()[0][0]
+        tree: dict[str, Any] = json.loads(serialized)
+        return tree
+
     def _run_plan(self, planner: Planner, statements: Sequence[Statement]) -> bool:
         """Execute a plan; False when it is outdated, since a table has to be rebuilt."""
         state = self._state
         state.objection = None
+        state.objections.clear()
         recipes = [each.file for each in statements if each.kind == "recipe" and each.file]
-        needed = {each.name for each in statements if each.kind == "step"}
+        needed = {each.name for each in statements if each.kind in ("step", "stored")}
         planned = {each.name for each in statements if each.kind == "variable"}
         for name in sorted(state.variables - planned):
             self._execute(f"RESET VARIABLE {name}")
@@ -377,11 +422,12 @@ class Model:
                         return False
                 elif not self._make(statement):
                     return False
-                elif statement.kind == "step":
+                elif statement.kind in ("step", "stored"):
                     self._after(statement.name, recipes, needed)
                 for name in done_with.get(number, ()):
                     self._execute(f"DROP TABLE {self.planner.schema}.{name}")
                     state.built.pop(f"step {name}", None)
+                    state.forms.pop(name, None)
         finally:
             if not state.is_locked and not self._is_closed:
                 self._execute(f"SET {order} = {str(before).lower()}")
@@ -414,14 +460,17 @@ class Model:
         declared = ", ".join(column.name for column in recipe.columns)
         returned = ", ".join(name for name, _ in found)
         if declared != returned:
+            if recipe.is_user:
+                raise userfiles.other_columns(recipe, [name for name, _ in found])
             raise NsysSqlError(
                 f"{recipe.label} declares the columns {declared}; the query returns {returned}",
                 hint="make the @column lines and the last SELECT agree",
             )
         for (name, type_), column in zip(found, recipe.columns, strict=True):
             if type_ != column.type:
-                raise NsysSqlError(
-                    f"{recipe.label} declares column {name} {column.type}, "
+                kind = UsageError if recipe.is_user else NsysSqlError
+                raise kind(
+                    f"{recipe.at(rf'@column +{name} ')}: column {name} is declared {column.type}, "
                     f"the query returns {type_}",
                     hint=f"cast it: {name}::{column.type}",
                 )
@@ -449,9 +498,10 @@ class Model:
             ).fetchall()[0]
             cursor = self._execute(f"SELECT * {failing} LIMIT {_SHOWN_ROWS}")
         except duckdb.Error as error:
-            raise NsysSqlError(
-                f"{recipe.label}: the check {each.name} cannot be evaluated: {one_line(error)}"
-            ) from None
+            where = recipe.at(rf"@(invariant|warning)\s+{re.escape(each.name)}\b")
+            told = one_line(str(error).partition("LINE ")[0])
+            text = f"{where}: the check {each.name} cannot be evaluated: {told}"
+            raise (UsageError if recipe.is_user else NsysSqlError)(text) from None
         names = [column[0] for column in cursor.description or ()]
         detail = offending(names, cursor.fetchall(), count, total)
         return Check(each.name, status if count else "ok", detail, recipe.name)
@@ -467,6 +517,8 @@ class Model:
         try:
             return self._execute(planner.retarget(file.body))
         except duckdb.Error as error:
+            if file.is_user:
+                raise userfiles.failed(file, str(error), 0) from error
             text = f"{file.label} failed on {self._path}: {one_line(error)}"
             raise NsysSqlError(text) from error
 
@@ -487,6 +539,7 @@ class Model:
     def script(self, recipe: str, **params: object) -> str:
         """The SQL that `run` executes on this trace, as one script for a DuckDB shell."""
         wanted = self.catalog.recipe(recipe)
+        self._vet(wanted)
         while True:
             planner = self._planner()
             statements = planner.plan([wanted.name], params)
@@ -504,7 +557,9 @@ class Model:
         lines.append("-- The trace, read-only.")
         if self._file.folder is not None:
             lines.append("-- It has unfinished writes beside it: attach a settled copy instead.")
-        lines += [f"{self._file.attach(self._file.original, self._file.alias)};", ""]
+        lines.append(f"{self._file.attach(self._file.original, self._file.alias)};")
+        read = {table for each in statements for table in each.tables}
+        lines += [*(f"{view};" for view in self._file.views(read)), ""]
         return "\n".join(lines) + "\n" + planning.script(statements)
 
     def write_facts(self, files: Sequence[SqlFile], folder: Path, part: str) -> None:
@@ -525,10 +580,11 @@ class Model:
             self._make(Statement("fact", file.name, copy, file=file))
         self._check_unchanged()
 
-    def create_all(self, recipe_schema: str) -> tuple[str, ...]:
-        """Make every relation, step and macro, and a view for each recipe that has its tables.
+    def create_all(self, recipe_schema: str, with_errors: bool = False) -> tuple[str, ...]:
+        """Make every relation, step and macro, and a view for each recipe that can answer.
 
-        Returns the names of the views, and adds a warning for each recipe left out.
+        Returns the names of the views, and adds a warning for each recipe left out; `with_errors`
+        makes a view of those too, which says why when it is read.
         """
         names = [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
         self._build(names)
@@ -537,27 +593,75 @@ class Model:
         made = []
         for name, recipe in self.catalog.recipes.items():
             view = name.replace("-", "_")
-            absent = self.catalog.steps.keys() - self.planner.given.keys()
-            if any(absent.issuperset(needs) for needs in recipe.needs):
-                continue  # it answers from rows of an option that was not given
-            reason = self.why_not(name)
-            if reason is None and recipe_schema == self.planner.schema and view in names:
+            error = self.cannot(recipe)
+            reason = error and f"{name}: {error}"
+            if error is None and recipe_schema == self.planner.schema and view in names:
                 reason = f"{name}: {recipe_schema}.{view} is something else"
-            if reason is not None:
+            if error is None:
+                self._vet(recipe)
+                sql = self.planner.bound(self.planner.retarget(recipe.body))
+            elif with_errors:
+                sql = planning.failing(recipe, error)
+            is_given = any(not self._is_captured(needs) for needs in recipe.needs)
+            if reason is not None and not is_given:  # rows of an option are no fault of the trace
                 self._warn(f"no view for {reason}")
+            if reason is not None and not (error and with_errors):
                 continue
-            sql = self.planner.retarget(recipe.body)
-            self._make(
-                Statement(
-                    "view",
-                    view,
-                    f"CREATE OR REPLACE VIEW {recipe_schema}.{view} AS\n{sql}",
-                    file=recipe,
-                )
-            )
+            statement = f"CREATE OR REPLACE VIEW {recipe_schema}.{view} AS\n{sql}"
+            self._make(Statement("view", view, statement, file=recipe))
             made.append(view)
         self._check_unchanged()
         return tuple(made)
+
+    def _is_captured(self, needs: Sequence[str]) -> bool:
+        """Whether at least one of the alternatives is to come from the trace, or is here."""
+        absent = self.catalog.steps.keys() - self.planner.given.keys()
+        return not absent.issuperset(needs)
+
+    def cannot(self, recipe: SqlFile) -> str | None:
+        """Why a recipe has no answer, in a sentence; asked after everything was made."""
+        reason: AnswerError | None = None
+        try:
+            self._need(recipe)
+        except AnswerError as error:
+            reason = error
+        files = self.planner.audits(recipe)
+        steps = self.planner.closure((file.label, each) for file in files for each in file.inputs)
+        for error, tolerated in self._state.objections:
+            is_fine = recipe.windows_optional or (
+                tolerated and recipe.name in ANSWERS_WITHOUT_STEADY
+            )
+            is_read = ("steady" if tolerated else "iteration") in steps
+            if reason is None and is_read and not is_fine:
+                reason = error
+        if reason is None:
+            return None
+        text = reason.message.removeprefix(f"{recipe.name}: ")
+        return f"{text}; {reason.hint}" if reason.hint else text
+
+    def note_queries(self) -> Iterator[str]:
+        """For each recipe that answers, the queries of its notes with the recipe's name before."""
+        for name, recipe in self.catalog.recipes.items():
+            if self.cannot(recipe) is not None:
+                continue
+            view = name.replace("-", "_")
+            for file in self.planner.audits(recipe):
+                if file.kind == "note":
+                    sql = self.planner.bound(self.planner.retarget(file.body))
+                    sql = re.sub(r"\bresult_(\w+)", r"main.\1", sql)
+                    yield (
+                        f"SELECT {literal(view)} AS recipe, n.note AS note\n"
+                        f"FROM (\n{sql}\n) AS n(note)"
+                    )
+
+    def keys(self) -> dict[str, str]:
+        """What stands in a table of its own by now, with the key that tells what it is."""
+        state, found = self._state, dict[str, str]()
+        for slot, key in state.built.items():
+            kind, _, name = slot.partition(" ")
+            if kind == "table" or (kind == "step" and state.forms.get(name) == "TABLE"):
+                found[name] = key
+        return found
 
     # ------------------------------------------------------------------ ad-hoc queries
 
@@ -565,7 +669,9 @@ class Model:
         """Close this connection to the outside, for good: no file but the `writable` ones."""
         if self._state.is_locked:
             return
-        paths = ", ".join(literal(str(Path(path).absolute())) for path in writable)
+        paths = ", ".join(
+            literal(str(Path(path).absolute())) for path in (*writable, *self._file.members)
+        )
         self._execute(f"CREATE SCHEMA IF NOT EXISTS {self.planner.schema}")
         for name, value in (
             ("preserve_insertion_order", "true"),
@@ -603,7 +709,9 @@ class Model:
         known = {*self.catalog.adapters, *self.catalog.steps, *macros, "capability"}
         recipes = {name.replace("-", "_"): name for name in self.catalog.recipes}
         for name in sorted((mentioned & recipes.keys()) - known):
-            _, table = self._run(recipes[name], {})
+            wanted = self.planner.parameters(recipes[name])
+            given = {each: value for each, value in params.items() if each in wanted}
+            _, table = self._run(recipes[name], given)
             self._execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM temp.{table}")
         listed = self.catalog.adapters if any("show_tables" in name for name in mentioned) else ()
         needed = sorted({*(mentioned & known), *listed})
@@ -672,8 +780,10 @@ def open(trace: str | os.PathLike[str], options: Options | None = None) -> Model
     """Open a trace in a DuckDB of its own."""
     checked = (options or Options()).check()
     path = Path(trace)
-    source.read_header(path)  # before DuckDB is started at all
-    return Model(duckdb.connect(), path, checked, load_catalog())
+    file = inputs.resolve(path, checked)
+    source.read_header(file)  # before DuckDB is started at all
+    catalog = userfiles.full_catalog(checked.recipes)
+    return Model(duckdb.connect(), path, checked, catalog, file=file)
 
 
 def attach(
@@ -686,47 +796,13 @@ def attach(
     checked = (options or Options()).check()
     if not re.fullmatch(r"[A-Za-z_]\w*", schema, re.ASCII):
         raise UsageError(f"schema {schema!r} is not a plain SQL name")
-    model = Model(con, Path(trace), checked, load_catalog(), schema=schema, owns_connection=False)
+    catalog = userfiles.full_catalog(checked.recipes)
+    path = Path(trace)
+    file = inputs.resolve(path, checked)
+    model = Model(con, path, checked, catalog, schema=schema, owns_connection=False, file=file)
     try:
         model.create_all(schema)
     except BaseException:
         model.close()
         raise
     return model
-
-
-def build(
-    trace: str | os.PathLike[str], target: str | os.PathLike[str], options: Options | None = None
-) -> TraceInfo:
-    """Write everything but the trace itself into a new DuckDB database; recipes become views.
-
-    The views stand in its main schema: `duckdb FILE.duckdb`, then `FROM budget;`.
-    """
-    checked = (options or Options()).check()
-    path, file = Path(trace), Path(target)
-    source.read_header(path)
-    if file.stem.lower() == planning.SCHEMA:
-        raise UsageError(
-            f"a database called {file.name} would make names like {planning.SCHEMA}.kernel "
-            "ambiguous",
-            hint="choose another file name",
-        )
-    if file.exists():
-        raise UsageError(f"{file} exists", hint="name a new file")
-    con = duckdb.connect()
-    try:
-        try:
-            con.execute(f"ATTACH {literal(str(file.absolute()))} AS built")
-            con.execute("USE built")
-        except duckdb.Error as error:
-            raise UsageError(f"{file} cannot be written: {one_line(error)}") from None
-        with Model(con, path, checked, load_catalog(), all_tables=True) as model:
-            model.create_all("main")
-            con.execute("CHECKPOINT built")
-            info = model.trace
-    except BaseException:
-        con.close()
-        file.unlink(missing_ok=True)
-        file.with_name(file.name + ".wal").unlink(missing_ok=True)
-        raise
-    return info

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import os
 import shutil
 import stat
@@ -17,6 +18,7 @@ from nsys_sql.errors import InputError
 MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"
 _HEADER_BYTES = 100
+_SAMPLES, _SAMPLE_BYTES = 16, 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,31 @@ class Header:
     page_count: int | None
     is_wal: bool
     size: int
+    is_parquet: bool = False
+
+
+def _read_folder(path: Path) -> Header:
+    """Check that a folder is a Parquet directory export."""
+    names = sorted(os.listdir(path))
+    if any(name.endswith(".parquet") for name in names):
+        return Header(False, 0, None, False, 0, is_parquet=True)
+    if any(name.endswith(".arrow") for name in names):
+        raise InputError(
+            f"{path} is an Arrow directory export, which is not read",
+            hint="export with `nsys export --type=parquetdir`, or --type=sqlite",
+        )
+    raise InputError(
+        f"{path} is a directory",
+        hint="give the .sqlite file that `nsys export` wrote, or the folder of --type=parquetdir",
+    )
 
 
 def read_header(path: Path) -> Header:
-    """Check that a path is a readable SQLite or DuckDB file, by its bytes alone."""
+    """Check that a path is a readable SQLite or DuckDB file, or an export folder."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise InputError(
-                f"{path} is a directory", hint="give the .sqlite file that `nsys export` wrote"
-            )
+            return _read_folder(path)
         if not stat.S_ISREG(mode):
             raise InputError(f"{path} is not a regular file", hint="save it to a file first")
         with path.open("rb") as file:
@@ -94,13 +111,52 @@ def companions(path: Path) -> list[Path]:
     return found
 
 
-def stamp(path: Path) -> tuple[int, int, int] | None:
-    """Size, time of change and identity of a file: equal before and after means unchanged."""
+def _members(path: Path) -> list[Path]:
+    """The files of a trace: itself, or those of the folder."""
+    return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+
+
+def size(path: Path) -> int:
+    """The bytes of a trace, or 0 where it cannot be told."""
     try:
-        status = path.stat()
+        return sum(file.stat().st_size for file in _members(path))
+    except OSError:
+        return 0
+
+
+def stamp(path: Path) -> tuple[tuple[int, int, int], ...] | None:
+    """Size, time of change and identity of the files: equal before and after means unchanged."""
+    try:
+        found = [file.stat() for file in _members(path)]
     except OSError:
         return None
-    return status.st_size, status.st_mtime_ns, status.st_ino
+    return tuple((each.st_size, each.st_mtime_ns, each.st_ino) for each in found)
+
+
+def identity(path: Path) -> dict[str, object]:
+    """What tells whether a trace is still the same: its content is sampled, not read."""
+    digest = hashlib.sha256()
+    total, changed = 0, 0
+    try:
+        for member in _members(path):
+            status = member.stat()
+            total += status.st_size
+            changed = max(changed, status.st_mtime_ns)
+            digest.update(f"{member.name if member != path else ''}\0{status.st_size}\0".encode())
+            with member.open("rb") as file:
+                step = max(_SAMPLE_BYTES, status.st_size // _SAMPLES)
+                last = max(0, status.st_size - _SAMPLE_BYTES)
+                for at in (*range(0, status.st_size, step), last):
+                    file.seek(at)
+                    digest.update(file.read(_SAMPLE_BYTES))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    return {
+        "path": os.path.abspath(path),  # noqa: PTH100 (symlinks stay)
+        "size": total,
+        "mtime_ns": changed,
+        "sample": digest.hexdigest()[:32],
+    }
 
 
 _folders: set[Path] = set()

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from nsys_sql import sandbox
-from nsys_sql.catalog import Catalog, RecipeEntry, SqlFile, near, parse
+from nsys_sql.catalog import Catalog, Invariant, RecipeEntry, SqlFile, load_catalog, near, parse
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.macros import Macro
 
@@ -43,6 +43,7 @@ OPTION_VARIABLES = frozenset(
     }
 )
 # Parameters of our table macros that name a relation.
+_READS_ONLY = "a recipe is one query that reads nsys.*; it makes and changes nothing"
 _RELATION_PARAMETERS = frozenset({"p_rel", "p_a", "p_b", "p_windows", "p_over"})
 
 
@@ -63,6 +64,11 @@ def installed() -> Iterator[tuple[str, tuple[Path, ...], str | None]]:
             yield name, (), f"{type(error).__name__}: {error}"
         else:
             yield name, sources, None
+
+
+def full_catalog(sources: Iterable[str | Path] = ()) -> Catalog:
+    """The packaged recipes, those of installed distributions, and those of `sources`."""
+    return extend(with_installed(load_catalog()), sources)
 
 
 def with_installed(base: Catalog) -> Catalog:
@@ -155,9 +161,7 @@ def _manifest(path: Path) -> _Entries:
     entries: dict[str, tuple[RecipeEntry, int]] = {}
     for _, recipes in _pairs(path, root, ("recipes",)):
         for name, value in _pairs(path, recipes, None):
-            lists = {
-                key: _texts(path, item) for key, item in _pairs(path, value, tuple(_EXTRAS))
-            }
+            lists = {key: _texts(path, item) for key, item in _pairs(path, value, tuple(_EXTRAS))}
             entry = RecipeEntry(lists.get("notes", ()), lists.get("invariants", ()))
             entries[name.replace("_", "-")] = (entry, value.start_mark.line + 1)
     return entries
@@ -285,7 +289,7 @@ def vet(
         if tree.get("error_type") == "not implemented":
             raise UsageError(
                 f"{file.label}:{line}: only one SELECT is allowed, and no PIVOT",
-                hint="a recipe is one query that reads nsys.*; it makes and changes nothing",
+                hint=_READS_ONLY,
             )
         raise UsageError(f"{file.label}:{line}: {message}", hint="correct the SQL")
     statements = tree.get("statements", ())
@@ -294,13 +298,6 @@ def vet(
             f"{file.label}: {len(statements)} queries, one is expected",
             hint="put the other into a file of its own",
         )
-    try:
-        sandbox.inspect(tree, macros, "trace", "nsys_")
-    except UsageError as error:
-        told = re.search(r"(\w+)(?:\(\)| holds)", error.message)
-        where = file.at(rf"(?i)^(?!--).*\b{told[1]}\b") if told else file.label
-        text = error.message.removeprefix("the query is refused: ")
-        raise UsageError(f"{where}: {text}", hint=error.hint) from None
     nodes = list(_nodes(statements[0]))
     local = {str(each["key"]).lower() for node in nodes for each in _ctes(node)}
     for node in nodes:
@@ -312,6 +309,13 @@ def vet(
             _check_relations(file, node.get("function", {}), macros, local, catalog)
         elif node.get("class") == "FUNCTION":
             _check_call(file, node, macros)
+    try:
+        sandbox.inspect(tree, macros, "trace", "nsys_")
+    except UsageError as error:
+        told = re.search(r"(\w+)(?:\(\)| holds)", error.message)
+        where = file.at(rf"(?i)^(?!--).*\b{told[1]}\b") if told else file.label
+        text = error.message.removeprefix("the query is refused: ")
+        raise UsageError(f"{where}: {text}", hint=_READS_ONLY) from None
     if file.kind == "recipe" and not any(
         each.get("type") == "ORDER_MODIFIER" for each in statements[0]["node"].get("modifiers", ())
     ):
@@ -322,9 +326,29 @@ def vet(
         )
 
 
-def _check_table(
-    file: SqlFile, node: Mapping[str, Any], local: set[str], catalog: Catalog
+def vet_check(
+    file: SqlFile, check: Invariant, tree: Mapping[str, Any], macros: Mapping[str, Macro]
 ) -> None:
+    """Refuse a check that is more than an expression over the columns of the result."""
+    where = file.at(rf"@(invariant|warning)\s+{re.escape(check.name)}\b")
+    hint = "a check is a boolean expression over the columns of the result"
+    if tree.get("error"):
+        raise UsageError(f"{where}: {check.name}: {tree.get('error_message')}", hint=hint)
+    try:
+        sandbox.inspect(tree, macros, "trace", "nsys_")
+    except UsageError as error:
+        text = error.message.removeprefix("the query is refused: ")
+        raise UsageError(f"{where}: {check.name}: {text}", hint=hint) from None
+    tables = [
+        each
+        for each in _nodes(tree["statements"][0])
+        if each.get("type") in ("BASE_TABLE", "TABLE_FUNCTION", "SUBQUERY")
+    ]
+    if len(tables) != 1:
+        raise UsageError(f"{where}: {check.name} reads another relation", hint=hint)
+
+
+def _check_table(file: SqlFile, node: Mapping[str, Any], local: set[str], catalog: Catalog) -> None:
     name = str(node.get("table_name", ""))
     places = [str(node.get(part) or "").lower() for part in ("catalog_name", "schema_name")]
     where = f"{file.label}:{_line(file, node.get('query_location'))}"
@@ -419,6 +443,29 @@ def _first(file: SqlFile) -> int:
     lines = file.text.splitlines()
     return next(
         (n for n, line in enumerate(lines, 1) if line.strip() and not line.startswith("--")), 1
+    )
+
+
+def other_columns(file: SqlFile, returned: Sequence[str]) -> UsageError:
+    """The error of a result whose columns are not the declared ones, told for the first of them."""
+    declared = [column.name for column in file.columns]
+    for name in returned:
+        if name not in declared:
+            return UsageError(
+                f"{file.at(rf'(?i)^(?!--).*{re.escape(name)}')}: the query returns the column "
+                f"{name}, which is not declared",
+                hint=near(name, [each for each in declared if each not in returned])
+                or f"add `-- @column {name} TYPE unit description`",
+            )
+    for name in declared:
+        if name not in returned:
+            return UsageError(
+                f"{file.at(rf'@column +{name} ')}: the query does not return the column {name}",
+                hint="add it to the last SELECT, or remove the @column line",
+            )
+    return UsageError(
+        f"{file.at('@column')}: the columns are declared in another order than the query returns",
+        hint=f"the query returns {', '.join(returned)}",
     )
 
 

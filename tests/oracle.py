@@ -403,8 +403,7 @@ class Oracle:
         """What precedes each operation on its stream, by walking each process in issue order."""
         waits, records = [], []
         for row in self._rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"):
-            broken = None not in (row["start"], row["end"]) and row["end"] < row["start"]
-            if not broken and INVALID not in (row["streamId"], row["eventId"]):
+            if INVALID not in (row["streamId"], row["eventId"]):
                 waits.append(row)
         records = self._rows("CUPTI_ACTIVITY_KIND_CUDA_EVENT")
         every_row = self._rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION") + records

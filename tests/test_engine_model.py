@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import nsys_sql
-from nsys_sql import session
+from nsys_sql import database, session
 from nsys_sql.catalog import RecipeEntry, load_catalog, parse
 from nsys_sql.errors import AnswerError, NsysSqlError, UsageError
 from nsys_sql.options import Options
@@ -287,7 +287,7 @@ def test_a_built_database_answers_alone_and_through_the_package(trace, tmp_path)
     with nsys_sql.open(trace) as model:
         wanted = {name: model.result(name).rows for name in ("budget", "kernels")}
         versions = model.trace.product_version
-    session.build(trace, target)
+    database.build(trace, target)
     con = duckdb.connect(str(target), read_only=True)
     for name, rows in wanted.items():
         assert con.execute(f"FROM {name}").fetchall() == rows
@@ -301,9 +301,9 @@ def test_a_built_database_answers_alone_and_through_the_package(trace, tmp_path)
     with nsys_sql.open(target, anchor="nvtx:step *", skip_first=1) as model:
         assert model.result("budget").rows[0][-1] == STEPS - 1
     with pytest.raises(UsageError, match="exists"):
-        session.build(trace, target)
+        database.build(trace, target)
     with pytest.raises(UsageError, match="ambiguous"):
-        session.build(trace, tmp_path / "nsys.duckdb")
+        database.build(trace, tmp_path / "nsys.duckdb")
 
 
 def test_another_duckdb_database_is_refused(tmp_path):

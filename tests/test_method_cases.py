@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fuzz import ALL_REDUCE as NCCL
 from fuzz import DEEP_EP, ELEMENTWISE, FLASH, GEMM, SPIN
 from oracle import Oracle
@@ -464,11 +465,11 @@ def test_other_synchronisations_are_no_waits(engine: Engine, stream: int, event:
     assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "resolved")
 
 
-def test_a_broken_wait_is_no_wait(engine: Engine) -> None:
-    # its row ends before it starts, so it takes part in nothing
+def test_a_wait_needs_no_times_of_its_own(engine: Engine) -> None:
+    # its row ends before it starts; only its place in the issue order counts
     trace = on_two_streams().record(stream=13, event=1, sync_id=5, corr=3)
     trace.wait(stream=7, event=1, sync_id=5, corr=4, start=9, end=8)
-    assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "resolved")
+    assert engine.cuts(trace)[1] == (20, 50, 0, 20, 10, "resolved")
 
 
 def test_a_wait_that_loses_still_was_looked_at(engine: Engine) -> None:
@@ -504,12 +505,26 @@ def test_of_equal_ends_the_lowest_id_is_the_producer(engine: Engine) -> None:
     assert engine.last_gap(trace)["producer_class"] == "nccl"
 
 
-def test_operation_record_wait_is_the_order_under_one_id(engine: Engine) -> None:
-    # all three carry the id 2; the record sees N, and the wait finds the record
+def test_an_operation_comes_before_a_record_of_its_id(engine: Engine) -> None:
+    # N and the record carry the id 2; the record sees N
     trace = Trace().launch(1, (0, 2), (10, 20)).launch(2, (3, 4), (20, 40), NCCL, stream=13)
-    trace.wait(stream=7, event=1, sync_id=5, corr=2)
+    trace.wait(stream=7, event=1, sync_id=5, corr=3)
     trace.record(stream=13, event=1, sync_id=5, corr=2).launch(9, (5, 6), (50, 54))
     assert engine.cuts(trace)[1] == (20, 50, 0, 20, 10, "resolved")
+
+
+def test_a_record_comes_before_a_wait_of_its_id(engine: Engine) -> None:
+    # on stream 98 the record of event 2 and the wait for N carry the id 4: it does not see N
+    trace = on_two_streams().record(stream=13, event=1, sync_id=5, corr=3)
+    trace.wait(stream=98, event=1, sync_id=5, corr=4)
+    trace.record(stream=98, event=2, sync_id=6, corr=4).wait(stream=7, event=2, sync_id=6, corr=5)
+    assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "resolved")
+
+
+def test_a_record_of_the_very_id_of_a_wait_was_not_issued_before_it(engine: Engine) -> None:
+    trace = on_two_streams().record(stream=13, event=1, sync_id=5, corr=4)
+    trace.wait(stream=7, event=1, sync_id=5, corr=4)
+    assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "unresolved")
 
 
 def test_operations_of_one_call_are_one_item(engine: Engine) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fuzz import (
     ALL_REDUCE,
     DEEP_EP,

@@ -56,7 +56,7 @@ SELECT 'CUDA graphs', CASE
 END
 UNION ALL
 SELECT 'profiler range', CASE
-    WHEN EXISTS (FROM nsys.control_call WHERE what LIKE 'profiler%') THEN 'by calls'
+    WHEN EXISTS (FROM nsys.control_call WHERE control LIKE 'profiler%') THEN 'by calls'
     ELSE 'whole run'
 END
 UNION ALL

@@ -17,3 +17,12 @@ CREATE OR REPLACE MACRO nsys.padded_median(p_values, p_n) AS
 CREATE OR REPLACE MACRO nsys.padded_min(p_values, p_n) AS
     CASE WHEN len(p_values) < p_n THEN 0 ELSE list_min(p_values) END;
 CREATE OR REPLACE MACRO nsys.padded_max(p_values, p_n) AS coalesce(list_max(p_values), 0);
+-- the same in whole numbers, for differences of medians that have to add up exactly: of an even
+-- number the mean of the middle two, half a unit rounded down
+CREATE OR REPLACE MACRO nsys.padded_middle(p_values, p_n) AS
+    (
+        (
+            nsys.padded_at(p_values, p_n, (p_n + 1) // 2)
+            + nsys.padded_at(p_values, p_n, (p_n + 2) // 2)
+        ) // 2
+    )::BIGINT;

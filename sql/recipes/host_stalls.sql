@@ -5,8 +5,8 @@
 -- asynchronous too), `memory` allocates, frees or pins, `launch` launches this or another kernel,
 -- `call` is any other CUDA call, `os_runtime` a traced call of the operating system runtime,
 -- `host_code` all the rest: the program itself, or calls that were not traced; `unknown` has no
--- launching thread. Where these overlap a CUDA call comes before a runtime call, and of nested calls
--- the outermost counts.
+-- launching thread. Where these overlap a CUDA call comes before a runtime call, and of nested
+-- calls the outermost counts.
 --
 -- Only time in which the device starved is looked at: a synchronising call beside a busy device
 -- stalls nothing (pitfall 11). Devices starve apart, so rows of two devices must not be added. The

@@ -4,7 +4,7 @@
 -- numbered in time, and each stretch of a path covers a run of those numbers.
 --
 -- @grain  one row per operation and start/end path that it was launched in
--- @reads  nsys.range_op, nsys.range_instance, nsys.range_path
+-- @reads  nsys.range_op, nsys.range_instance
 -- @column path_no  BIGINT  -  path of nsys.range_path
 -- @column range_no BIGINT  -  first range of the stretch: ranges of a path that overlap are one
 -- @column op_id    BIGINT  -  the operation

@@ -23,7 +23,7 @@ WITH rule AS (
             (5, 'data', '(^|[^a-z])(get|next|fetch|load)[-_ ]?(batch|data)([^a-z]|$)'),
             (6, 'checkpoint', '(save|load)[-_ ]?checkpoint|checkpoint[-_ ]?(save|load)'),
             -- Megatron: all-grads-sync, finalize-model-grads
-            (7, 'grad_sync', 'grads?[-_ ]?(all[-_ ]?)?(sync|reduce)|finalize[-_ ]?model[-_ ]?grads'),
+            (7, 'grad_sync', 'grads?[-_ ]?(all[-_ ]?)?(sync|reduce)|finalize.?model.?grads'),
             -- PyTorch: Optimizer.step#AdamW.step; Megatron: optimizer-copy-to-main-grad, ...
             (8, 'optimizer', '(^|[^a-z])optim(izer)?s?([^a-z]|$)'),
             (9, 'optimizer', '(^|[^a-z])(clip[-_ ]?grad|zero[-_ ]?grad)|clip[-_ ]?main[-_ ]?grad'),

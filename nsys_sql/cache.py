@@ -1,0 +1,136 @@
+"""The user's cache: exports of reports and ingested traces, each one file that appears whole.
+
+A file's name says what it was made from, so it is never stale: another content, version or option
+is another name. Runs that make the same file at the same time each make their own; the first one
+to finish wins, and nobody waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsys_sql.errors import InputError
+
+_SUFFIXES = {"export": ".sqlite", "ingest": ".duckdb"}
+_PART = ".part-"
+_LEFT_OVER_S = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cached file, and what its note says: where it comes from."""
+
+    path: Path
+    kind: str
+    source: str
+    size: int
+    made: float
+
+
+def folder() -> Path:
+    """Where cached files go: $NSYS_SQL_CACHE, else $XDG_CACHE_HOME/nsys-sql, else ~/.cache."""
+    if given := os.environ.get("NSYS_SQL_CACHE"):
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "nsys-sql"
+
+
+def place(kind: str, made_from: Mapping[str, object]) -> Path:
+    """The path of a cached file, whether it is there or not."""
+    text = json.dumps(made_from, sort_keys=True, default=str)
+    key = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return folder() / f"{kind}-{key}{_SUFFIXES[kind]}"
+
+
+@contextmanager
+def making(target: Path, source: Path) -> Iterator[Path]:
+    """A path to write to, which becomes `target` when the block ends, unless that is there."""
+    base = target.parent
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sweep(base)
+        scratch = Path(tempfile.mkdtemp(prefix=_PART, dir=base))
+    except OSError as error:
+        raise InputError(
+            f"the cache {base} cannot be written: {error.strerror}",
+            hint="set NSYS_SQL_CACHE to a folder that can",
+        ) from None
+    try:
+        file = scratch / f"trace{target.suffix}"
+        yield file
+        file.chmod(0o600)
+        note = scratch / "note.json"
+        made = {"source": os.path.abspath(source), "made": time.time()}  # noqa: PTH100
+        note.write_text(json.dumps(made), encoding="utf-8")
+        with contextlib.suppress(OSError):
+            note.replace(target.with_suffix(".json"))
+        with contextlib.suppress(FileExistsError):  # made by another run: its file stays
+            _link(file, target)
+    except OSError as error:
+        raise InputError(
+            f"the cache {base} cannot be written: {error.strerror or error}",
+            hint="set NSYS_SQL_CACHE to a folder with enough room",
+        ) from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _link(file: Path, target: Path) -> None:
+    """Give a finished file its name, never in place of another one where links work."""
+    try:
+        os.link(file, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        file.replace(target)
+
+
+def _sweep(base: Path) -> None:
+    """Remove what runs that died have left."""
+    for path in base.glob(f"{_PART}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _LEFT_OVER_S:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def entries() -> list[Entry]:
+    """Every cached file, the newest first."""
+    found = []
+    for kind, suffix in _SUFFIXES.items():
+        for path in folder().glob(f"{kind}-*{suffix}"):
+            source = ""
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                note = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+                source = str(note["source"])
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append(Entry(path, kind, source, status.st_size, status.st_mtime))
+    return sorted(found, key=lambda each: (-each.made, str(each.path)))
+
+
+def clear() -> tuple[int, int]:
+    """Remove every cached file; how many went, and their bytes. Runs that read one keep it."""
+    count = size = 0
+    for entry in entries():
+        try:
+            entry.path.unlink()
+        except OSError:
+            continue
+        count, size = count + 1, size + entry.size
+    base = folder()
+    for kind in _SUFFIXES:
+        for note in base.glob(f"{kind}-*.json"):
+            note.unlink(missing_ok=True)
+    for path in base.glob(f"{_PART}*"):
+        shutil.rmtree(path, ignore_errors=True)
+    return count, size

@@ -1,0 +1,403 @@
+"""Before and after: the facts of two runs in one DuckDB, compared by SQL, one file a question.
+
+`sql/pairs` holds the steps, `sql/compare` the results. Schemas `base` and `new` hold the facts of the
+two sides as survey and comparison share them; in schema `pair` each fact stands once more, for both
+sides, with the pair of devices or ranks it belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import zip_longest
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from nsys_sql import catalog, partition, ranks, resources
+from nsys_sql.catalog import SqlFile, near
+from nsys_sql.errors import AnswerError, NsysSqlError, UsageError
+from nsys_sql.options import Options, param_value
+from nsys_sql.partition import Partition
+from nsys_sql.ranks import Candidate, Member, RankMap
+from nsys_sql.results import Check, offending
+from nsys_sql.survey import Named, display_names
+
+if TYPE_CHECKING:
+    import duckdb
+
+SCHEMA = "pair"
+SIDES = ("base", "new")
+# In the order in which a reader needs them: what may be compared comes before any delta.
+RESULTS = (
+    "comparability",
+    "members",
+    "verdict",
+    "reconciliation",
+    "kernels",
+    "communication",
+    "copies",
+    "budget",
+    "gate",
+)
+# Answered even where the two sides may not be compared.
+ALWAYS = ("comparability", "members")
+METRICS = (
+    "iteration",
+    "device_busy",
+    "device_idle",
+    "noncomm_busy",
+    "comm_busy",
+    "compute_busy",
+    "compute_absent",
+    "occupied_not_computing",
+    "launch_starved",
+    "blocking",
+    "dependency_stalled",
+    "unattributed",
+    "comm_exposed",
+    "comm_blocking",
+    "comm_overlapped",
+    "launch_starved_shadowed",
+)
+_REFERENCE = re.compile(rf"\b{SCHEMA}\.(\w+)")
+_THRESHOLD = re.compile(
+    r"\s*(?P<metric>\w[\w-]*)\s*(?P<comparison>[<>]=?)\s*(?P<sign>[+-]?)\s*"
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>%|ns|us|ms|s)\s*",
+    re.ASCII,
+)
+_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+_SHOWN_ROWS = 3
+_TABLES = {
+    "member": "pair BIGINT, side VARCHAR, part VARCHAR, device BIGINT, gpu VARCHAR, rank BIGINT, "
+    "label VARCHAR, trace VARCHAR",
+    "asked": "side VARCHAR, name VARCHAR, value VARCHAR",
+    "scope": "base_count BIGINT, new_count BIGINT, base_ranks VARCHAR, new_ranks VARCHAR, "
+    "base_world BIGINT, new_world BIGINT",
+    "threshold": "position BIGINT, threshold VARCHAR, metric VARCHAR, comparison VARCHAR, "
+    "kind VARCHAR, amount DOUBLE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One `--fail-on`: `kind` is level (ns), change (ns) or percent (of the base)."""
+
+    text: str
+    metric: str
+    comparison: str
+    kind: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side: the partitions of its traces, its mapping of ranks, and how it was read."""
+
+    parts: Sequence[Partition]
+    options: Options
+    mapping: RankMap = field(default_factory=RankMap)
+
+
+def threshold(text: str) -> Threshold:
+    """Read a `--fail-on`.
+
+    >>> threshold("iteration > +3%")
+    Threshold(text='iteration > +3%', metric='iteration', comparison='>', kind='percent', amount=3.0)
+    """
+    found = _THRESHOLD.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            f"--fail-on {text!r} cannot be read",
+            hint="METRIC > +3% or +2ms is a change from the base, METRIC > 500ms a level",
+        )
+    metric = found["metric"].replace("-", "_").lower()
+    if metric not in METRICS:
+        raise UsageError(
+            f"--fail-on {text!r}: there is no metric {metric!r}",
+            hint=near(metric, METRICS) or f"metrics: {', '.join(METRICS)}",
+        )
+    amount = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
+    if found["unit"] == "%":
+        if not found["sign"]:
+            raise UsageError(
+                f"--fail-on {text!r}: {found['number']}% of what?",
+                hint=f"write {metric} {found['comparison']} +{found['number']}% for a change",
+            )
+        return Threshold(text.strip(), metric, found["comparison"], "percent", amount)
+    kind = "change" if found["sign"] else "level"
+    return Threshold(
+        text.strip(), metric, found["comparison"], kind, amount * _UNIT_NS[found["unit"]]
+    )
+
+
+@lru_cache(maxsize=1)
+def files() -> tuple[Mapping[str, SqlFile], Mapping[str, SqlFile]]:
+    """The steps and the results, each by name."""
+    found = []
+    for kind in ("pairs", "compare"):
+        folder = resources.root() / "sql" / kind
+        parsed = (catalog.parse(kind, path) for path in sorted(folder.glob("*.sql")))
+        found.append({file.name: file for file in parsed})
+    return found[0], found[1]
+
+
+def parameters() -> dict[str, catalog.Param]:
+    """Every parameter of the comparing SQL."""
+    steps, results = files()
+    return {p.name: p for file in (*steps.values(), *results.values()) for p in file.params}
+
+
+class Comparison:
+    """Two runs in one DuckDB: a context manager. `notes` is what limits the comparison.
+
+    `refusals` says why the two may not be compared; results but for ALWAYS then raise, unless
+    `force` was given.
+    """
+
+    def __init__(
+        self,
+        base: Side,
+        new: Side,
+        *,
+        force: bool = False,
+        thresholds: Sequence[Threshold] = (),
+        params: Mapping[str, object] | None = None,
+        threads: int | None = None,
+        memory_limit: str | None = None,
+    ) -> None:
+        import duckdb
+
+        self.sides = dict(zip(SIDES, (base, new), strict=True))
+        self.force = force
+        self.notes: list[str] = []
+        self._built: set[str] = set()
+        self.con = duckdb.connect()
+        try:
+            for name, value in (("threads", threads), ("memory_limit", memory_limit)):
+                if value is not None:
+                    self.con.execute(f"SET {name} = '{value}'")
+            self._set_parameters(params or {})
+            self._load(thresholds)
+            self.refusals = self._refusals()
+        except BaseException:
+            self.con.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.con.close()
+
+    def __enter__(self) -> Comparison:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ what is known
+
+    def _set_parameters(self, params: Mapping[str, object]) -> None:
+        known = parameters()
+        for name, value in params.items():
+            if name not in known:
+                raise UsageError(
+                    f"there is no parameter {name!r} in a comparison",
+                    hint=near(name, known) or f"parameters: {', '.join(sorted(known))}",
+                )
+            self.con.execute(f"SET VARIABLE {name} = {param_value(known[name], value)}")
+
+    def _load(self, thresholds: Sequence[Threshold]) -> None:
+        macro = (resources.root() / "sql" / "macros" / "statistic.sql").read_text(encoding="utf-8")
+        self.con.execute("CREATE SCHEMA nsys")
+        self.con.execute(macro)
+        self.con.execute(f"CREATE SCHEMA {SCHEMA}")
+        for name, columns in _TABLES.items():
+            self.con.execute(f"CREATE TABLE {SCHEMA}.{name} ({columns})")
+        found: dict[str, list[Member]] = {}
+        for side, given in self.sides.items():
+            self.con.execute(f"CREATE SCHEMA {side}")
+            unique = {each.key: each for each in given.parts}
+            partition.load(self.con, side, unique.values())
+            found[side] = self._members(side, given)
+            self._insert("asked", ((side, name, v) for name, v in _asked(given.options)))
+        self._pair(found)
+        for file in partition.fact_files():
+            self._relate(file)
+        self._insert(
+            "threshold",
+            (
+                (at, t.text, t.metric, t.comparison, t.kind, t.amount)
+                for at, t in enumerate(thresholds)
+            ),
+        )
+
+    def _relate(self, file: SqlFile) -> None:
+        """A view of a fact of both sides, with the pair that each row belongs to."""
+        has_device = any(column.name == "device" for column in file.columns)
+        where = "m.part = f.part" + (" AND m.device = f.device" if has_device else "")
+        of = " UNION ALL ".join(
+            f"SELECT m.pair, m.side, f.* EXCLUDE (part) FROM {side}.{file.name} AS f "
+            f"INNER JOIN {SCHEMA}.member AS m ON {where} AND m.side = '{side}' "
+            "WHERE m.pair IS NOT NULL"
+            for side in SIDES
+        )
+        self.con.execute(f"CREATE VIEW {SCHEMA}.{file.name} AS {of}")
+
+    def _members(self, side: str, given: Side) -> list[Member]:
+        rows = self.con.execute(
+            "SELECT part, device, list(DISTINCT pid ORDER BY pid), sum(compute_count) > 0, max(gpu)"
+            f" FROM {side}.device WHERE steady_count > 0 GROUP BY part, device"
+            " ORDER BY part, device"
+        ).fetchall()
+        candidates = [Candidate(r[0], r[1], tuple(r[2] or ()), bool(r[3]), r[4]) for r in rows]
+        places = list({each.key: Path(each.trace) for each in given.parts}.items())
+        found, problems = ranks.members(given.mapping, places, candidates)
+        self.notes += [f"{side}: {text}" for text in problems]
+        if not found:
+            raise AnswerError(
+                f"the {side} side has no device with a steady iteration"
+                + (f": {problems[0]}" if problems else ""),
+                hint="`nsys-sql run iterations TRACE` lists the iterations",
+            )
+        return found
+
+    def _pair(self, found: Mapping[str, Sequence[Member]]) -> None:
+        """Give counterparts the same number: by rank where both sides know it, else by order."""
+        known = all(m.rank is not None for members in found.values() for m in members)
+        by_rank = known and all(
+            len({m.rank for m in members}) == len(members) for members in found.values()
+        )
+        pairs: list[tuple[Member | None, Member | None]]
+        if by_rank:
+            first, second = ({m.rank: m for m in found[side]} for side in SIDES)
+            order = sorted({*first, *second}, key=lambda rank: rank or 0)
+            pairs = [(first.get(rank), second.get(rank)) for rank in order]
+        else:
+            pairs = list(zip_longest(found["base"], found["new"]))
+        matched = [pair for pair in pairs if None not in pair]
+        numbers = {id(pair): at for at, pair in enumerate(matched)}
+        rows = []
+        for pair in pairs:
+            for side, member in zip(SIDES, pair, strict=True):
+                if member is not None:
+                    rows.append((numbers.get(id(pair)), side, *self._described(side, member)))
+        self._insert("member", rows)
+        if len(matched) < len(pairs):
+            self.notes.append(
+                f"{len(pairs) - len(matched)} devices or ranks have no counterpart and take part "
+                "in nothing"
+            )
+        listed = (
+            [", ".join(str(m.rank) for m in found[side]) for side in SIDES]
+            if known
+            else [None, None]
+        )
+        worlds = [self.sides[side].mapping.world_size for side in SIDES]
+        counts = [len(found[side]) for side in SIDES]
+        self._insert("scope", [(*counts, *listed, *worlds)])
+
+    def _described(self, side: str, member: Member) -> tuple[object, ...]:
+        parts = list({each.key: each for each in self.sides[side].parts}.values())
+        names = display_names([each.trace for each in parts])
+        trace = next(n for n, e in zip(names, parts, strict=True) if e.key == member.part)
+        label = f"rank {member.rank}" if member.rank is not None else trace
+        if member.rank is None:
+            label += f" device {member.device}"
+        return member.part, member.device, member.gpu, member.rank, label, trace
+
+    def _insert(self, table: str, rows: Iterable[Sequence[object]]) -> None:
+        listed = [list(row) for row in rows]
+        if listed:
+            marks = ", ".join("?" for _ in listed[0])
+            values = ", ".join(f"({marks})" for _ in listed)
+            flat = [value for row in listed for value in row]
+            self.con.execute(f"INSERT INTO {SCHEMA}.{table} VALUES {values}", flat)
+
+    def _refusals(self) -> list[str]:
+        """Why the two sides may not be compared, in words."""
+        self._build(files()[0]["condition"])
+        step = files()[0]["condition"]
+        self._create(step)
+        rows = self.con.execute(
+            f"SELECT topic, aspect, base, new, detail, min(pair) FROM {SCHEMA}.condition "
+            "WHERE status = 'refused' GROUP BY ALL "
+            "ORDER BY min(position), topic, aspect, base, new, detail"
+        ).fetchall()
+        texts = []
+        for _, aspect, base, new, detail, pair in rows:
+            values = f": {base} against {new}" if base is not None or new is not None else ""
+            where = f" (pair {pair})" if pair is not None and len(rows) > 1 else ""
+            texts.append(f"{aspect}{values}, {detail}{where}")
+        return list(dict.fromkeys(texts))
+
+    # ------------------------------------------------------------------ answers
+
+    def _build(self, file: SqlFile) -> None:
+        """Create the steps that a file reads, in order of need."""
+        steps, _ = files()
+        for name in dict.fromkeys(_REFERENCE.findall(catalog.code(file.body))):
+            if name in steps and name not in self._built:
+                self._build(steps[name])
+                self._create(steps[name])
+
+    def _create(self, step: SqlFile) -> None:
+        if step.name not in self._built:
+            self._run(step, f"CREATE TABLE {SCHEMA}.{step.name} AS\n{step.body}")
+            self._built.add(step.name)
+
+    def _run(self, file: SqlFile, sql: str) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        try:
+            return self.con.execute(sql)
+        except duckdb.Error as error:
+            text = " ".join(str(error).split())
+            raise NsysSqlError(f"{file.label} failed: {text}") from error
+
+    def result(self, name: str) -> Named:
+        """One of RESULTS by name."""
+        _, results = files()
+        if name not in results:
+            raise UsageError(
+                f"a comparison has no result {name!r}",
+                hint=near(name, results) or f"results: {', '.join(RESULTS)}",
+            )
+        if self.refusals and not self.force and name not in ALWAYS:
+            raise refusal(self.refusals)
+        file = results[name]
+        self._build(file)
+        table = f"result_{name}"
+        self._run(file, f"CREATE OR REPLACE TEMP TABLE {table} AS\n{file.body}")
+        rows = self.con.execute(f"SELECT * FROM {table}").fetchall()
+        checks = tuple(self._check(file, table, len(rows)))
+        return Named(name, file.question, file.columns, rows, checks)
+
+    def _check(self, file: SqlFile, table: str, total: int) -> Iterable[Check]:
+        for each in file.invariants:
+            cursor = self._run(file, f"SELECT * FROM {table} WHERE ({each.expression}) IS NOT TRUE")
+            names = [column[0] for column in cursor.description or ()]
+            bad = cursor.fetchall()
+            detail = offending(names, bad[:_SHOWN_ROWS], len(bad), total)
+            yield Check(each.name, "fail" if bad else "ok", detail, f"compare {file.name}")
+
+
+def refusal(reasons: Sequence[str]) -> AnswerError:
+    """The error of two sides that may not be compared."""
+    return AnswerError(
+        f"these cannot be compared: {'; '.join(reasons)}",
+        hint="choose captures that can, or --force a comparison, which is then labelled as such",
+    )
+
+
+def _asked(options: Options) -> list[tuple[str, str | None]]:
+    """The options that decide which iterations are compared."""
+    names = ("anchor", "per_iteration", "skip_first", "skip_last", "iterations", "window")
+    found: list[tuple[str, Any]] = [(n.replace("_", " "), getattr(options, n)) for n in names]
+    return [(name, None if value is None else str(value)) for name, value in found]

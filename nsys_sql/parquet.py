@@ -1,0 +1,97 @@
+"""A Parquet directory export (`nsys export --type=parquetdir`): one file a table, seen as tables.
+
+Parquet keeps ids unsigned where SQLite keeps them signed, and small numbers in small types. The
+views made here give every column the type and the value that the SQLite export of the same report
+has, so that nothing above them knows the difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_sql.adapt import literal, quote
+from nsys_sql.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_SMALL = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
+_HALF = 1 << 63
+Tables = dict[str, dict[str, str]]
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """The Parquet files of an export by the name of their table."""
+    return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
+
+
+def scan(file: Path) -> str:
+    """The table function that reads one file as it is, and nothing but that file."""
+    name = re.sub(r"([*?\[])", r"[\1]", str(file))  # DuckDB reads patterns
+    return f"read_parquet({literal(name)}, file_row_number = true)"
+
+
+def views(
+    con: duckdb.DuckDBPyConnection,
+    folder: Path,
+    alias: str,
+    wanted: Mapping[tuple[str, str], str],
+) -> tuple[Tables, dict[str, str]]:
+    """Columns and CREATE VIEW statements of all tables; only the files' footers are read.
+
+    `wanted` says for (table, column), lower case, which type the adapters expect.
+    """
+    found: Tables = {}
+    statements: dict[str, str] = {}
+    for table, file in files(folder).items():
+        if file.stat().st_size == 0:
+            raise InputError(f"{file} is empty", hint="export the report again")
+        columns = [row[:2] for row in con.execute(f"DESCRIBE FROM {scan(file)}").fetchall()]
+        types: dict[str, str] = {}
+        # SQLite counts rows from 1.
+        lines = ["    p.file_row_number + 1 AS rowid"]
+        for name, declared in columns:
+            if name.lower() in ("file_row_number", "rowid"):
+                continue
+            expected = wanted.get((_base(table), name.lower()))
+            types[name], value = _cast(f"p.{quote(name)}", str(declared), expected)
+            lines.append(f"    {value} AS {quote(name)}")
+        found[table] = types
+        statements[table] = (
+            f"CREATE VIEW {alias}.main.{quote(table)} AS\nSELECT\n"
+            + ",\n".join(lines)
+            + f"\nFROM {scan(file)} AS p"
+        )
+    return found, statements
+
+
+def _base(table: str) -> str:
+    return re.sub(r"_V[0-9]+$", "", table, flags=re.IGNORECASE).lower()
+
+
+def _cast(column: str, declared: str, wanted: str | None) -> tuple[str, str]:
+    """The type a column gets, and the expression that gives it."""
+    if declared == "UBIGINT":
+        # 64-bit ids wrap: SQLite has no unsigned numbers.
+        wrapped = (
+            f"CASE WHEN {column} < {_HALF} THEN CAST({column} AS BIGINT) "
+            f"ELSE CAST({column} - {_HALF} AS BIGINT) - {_HALF - 1} - 1 END"
+        )
+        return _then("BIGINT", wrapped, wanted)
+    if declared in _SMALL or declared == "BOOLEAN":
+        return _then("BIGINT", f"CAST({column} AS BIGINT)", wanted)
+    if declared == "TIMESTAMP_NS":
+        return _then("BIGINT", f"epoch_ns({column})", wanted)
+    if declared == "BLOB" and wanted == "VARCHAR":
+        return "VARCHAR", f"coalesce(try(decode({column})), CAST({column} AS VARCHAR))"
+    return _then(declared, column, wanted)
+
+
+def _then(type_: str, value: str, wanted: str | None) -> tuple[str, str]:
+    if wanted is None or type_ == wanted:
+        return type_, value
+    return wanted, f"TRY_CAST({value} AS {wanted})"
+

@@ -1,0 +1,54 @@
+-- budget — how does each metric of the budget compare, and does its change stand out?
+--
+-- Every metric by itself: medians of parts need not add up (see reconciliation). The test is Mann and
+-- Whitney's U over the windows; the bounds are Hodges and Lehmann's interval of the shift.
+--
+-- @grain  one row per pair and metric
+-- @reads  pair.noise, pair.label
+-- @column pair BIGINT - devices or ranks that were compared, see members
+-- @column metric VARCHAR - metric of the budget
+-- @column base_ns BIGINT ns median of the base
+-- @column new_ns BIGINT ns median of the new side
+-- @column delta_ns BIGINT ns new less base
+-- @column delta_pct DOUBLE pct delta as a share of the base
+-- @column low_ns BIGINT ns lower bound of the shift
+-- @column high_ns BIGINT ns upper bound of the shift
+-- @column p_value DOUBLE - probability of such a difference where nothing changed
+-- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot tell
+-- @column base_min_ns BIGINT ns least of the base's windows
+-- @column base_max_ns BIGINT ns greatest of the base's windows
+-- @column new_min_ns BIGINT ns least of the new side's windows
+-- @column new_max_ns BIGINT ns greatest of the new side's windows
+-- @column base_n BIGINT - steady windows of the base
+-- @column new_n BIGINT - steady windows of the new side
+-- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
+SELECT
+    n.pair,
+    n.item AS metric,
+    n.base_ns,
+    n.new_ns,
+    n.new_ns - n.base_ns AS delta_ns,
+    100 * (n.new_ns - n.base_ns) / nullif(n.base_ns, 0) AS delta_pct,
+    n.low_ns,
+    n.high_ns,
+    n.p_value,
+    n.verdict,
+    n.base_min_ns,
+    n.base_max_ns,
+    n.new_min_ns,
+    n.new_max_ns,
+    n.base_n,
+    n.new_n,
+    b.label,
+FROM pair.noise AS n
+LEFT JOIN pair.label AS b ON b.pair = n.pair
+WHERE n.parent IS NULL
+ORDER BY
+    n.pair,
+    list_position(
+        ['iteration', 'device_busy', 'device_idle', 'noncomm_busy', 'comm_busy', 'compute_busy',
+            'compute_absent', 'occupied_not_computing', 'launch_starved', 'blocking',
+            'dependency_stalled', 'unattributed', 'comm_exposed', 'comm_blocking',
+            'comm_overlapped', 'launch_starved_shadowed'],
+        n.item
+    );

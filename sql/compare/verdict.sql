@@ -1,0 +1,73 @@
+-- verdict — did an iteration become slower or faster, and what carries the difference?
+--
+-- @grain  one row per pair
+-- @reads  pair.noise, pair.label, pair.member
+-- @column pair BIGINT - devices or ranks that were compared, see members
+-- @column base VARCHAR - what the base is
+-- @column new VARCHAR - what the new side is
+-- @column base_ns BIGINT ns iteration of the base, median
+-- @column new_ns BIGINT ns iteration of the new side, median
+-- @column delta_ns BIGINT ns new less base
+-- @column delta_pct DOUBLE pct delta as a share of the base
+-- @column low_ns BIGINT ns lower bound of the shift
+-- @column high_ns BIGINT ns upper bound of the shift
+-- @column p_value DOUBLE - probability of such a difference where nothing changed
+-- @column base_n BIGINT - steady windows of the base
+-- @column new_n BIGINT - steady windows of the new side
+-- @column verdict VARCHAR - slower, faster, small, no change or cannot tell
+-- @column carrier VARCHAR - part of the iteration with the largest delta in that direction that stands out
+-- @column carrier_ns BIGINT ns its delta
+-- @column inside VARCHAR - class with the largest delta in that direction inside the carrier
+-- @column inside_ns BIGINT ns its delta
+-- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
+WITH whole AS (
+    SELECT *, new_ns - base_ns AS delta_ns FROM pair.noise WHERE item = 'iteration'
+),
+part AS (
+    SELECT n.pair, n.item, n.new_ns - n.base_ns AS delta_ns,
+        row_number() OVER (
+            PARTITION BY n.pair ORDER BY (n.new_ns - n.base_ns) * sign(w.delta_ns) DESC, n.item
+        ) AS place
+    FROM pair.noise AS n
+    INNER JOIN whole AS w ON w.pair = n.pair
+    WHERE n.item IN ('compute_busy', 'launch_starved', 'blocking', 'dependency_stalled',
+            'unattributed')
+        AND n.stands_out
+        AND sign(n.new_ns - n.base_ns) = sign(w.delta_ns)
+),
+inner_part AS (
+    SELECT n.pair, n.class, n.new_ns - n.base_ns AS delta_ns,
+        row_number() OVER (
+            PARTITION BY n.pair ORDER BY (n.new_ns - n.base_ns) * sign(p.delta_ns) DESC, n.item
+        ) AS place
+    FROM part AS p
+    INNER JOIN pair.noise AS n ON n.pair = p.pair AND n.parent = p.item
+    WHERE p.place = 1 AND sign(n.new_ns - n.base_ns) = sign(p.delta_ns)
+)
+SELECT
+    w.pair,
+    b.label AS base,
+    m.label AS new,
+    w.base_ns,
+    w.new_ns,
+    w.delta_ns,
+    100 * w.delta_ns / nullif(w.base_ns, 0) AS delta_pct,
+    w.low_ns,
+    w.high_ns,
+    w.p_value,
+    w.base_n,
+    w.new_n,
+    CASE w.verdict WHEN 'more' THEN 'slower' WHEN 'less' THEN 'faster' ELSE w.verdict END AS verdict,
+    p.item AS carrier,
+    p.delta_ns AS carrier_ns,
+    i.class AS inside,
+    i.delta_ns AS inside_ns,
+    l.label,
+FROM whole AS w
+INNER JOIN pair.member AS b ON b.pair = w.pair AND b.side = 'base'
+INNER JOIN pair.member AS m ON m.pair = w.pair AND m.side = 'new'
+LEFT JOIN part AS p
+    ON p.pair = w.pair AND p.place = 1 AND w.verdict NOT IN ('no change', 'cannot tell')
+LEFT JOIN inner_part AS i ON i.pair = p.pair AND i.place = 1
+LEFT JOIN pair.label AS l ON l.pair = w.pair
+ORDER BY w.pair;

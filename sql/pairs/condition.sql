@@ -1,0 +1,197 @@
+-- condition — what do the two sides of each pair have in common, and what not?
+--
+-- Statuses: `same`; `differs`, which labels the deltas; `refused`, which forbids them; `unknown`,
+-- where at least one side does not tell. Nothing that is unknown counts as the same.
+--
+-- @grain  one row per pair (NULL: the whole comparison), topic and aspect
+-- @reads  pair.scope, pair.asked, pair.trace, pair.member, pair.model_part, pair.content_pair,
+--         pair.gemm_precision, pair.setting, pair.evidence, pair.window
+-- @pitfall 3, 4, 8, 21, 25, 27
+WITH both_asked AS (
+    SELECT b.pair, b.anchor AS base_anchor, n.anchor AS new_anchor
+    FROM pair.trace AS b
+    INNER JOIN pair.trace AS n ON n.pair = b.pair AND n.side = 'new'
+    WHERE b.side = 'base'
+),
+option_pair AS (
+    SELECT b.name, b.value AS base, n.value AS new
+    FROM pair.asked AS b
+    INNER JOIN pair.asked AS n ON n.name = b.name AND n.side = 'new'
+    WHERE b.side = 'base'
+),
+setting_pair AS (
+    SELECT
+        pair,
+        name,
+        max(value) FILTER (WHERE side = 'base') AS base,
+        max(value) FILTER (WHERE side = 'new') AS new,
+    FROM pair.setting
+    GROUP BY pair, name
+),
+evidence_share AS (
+    SELECT
+        pair,
+        side,
+        string_agg(evidence || format(' {:.0f}%', 100.0 * n / total), ', ' ORDER BY evidence) AS told,
+        sum(n) FILTER (WHERE evidence IN ('no_launch', 'unresolved', 'inferred', 'graph'))
+            / any_value(total) AS weak,
+    FROM (
+        SELECT
+            pair,
+            side,
+            evidence,
+            sum(gap_count) AS n,
+            sum(sum(gap_count)) OVER (PARTITION BY pair, side) AS total,
+        FROM pair.evidence
+        GROUP BY pair, side, evidence
+    ) AS counted
+    GROUP BY pair, side
+),
+found AS (
+    SELECT
+        NULL::BIGINT AS pair,
+        10 AS position,
+        'topology' AS topic,
+        'devices or ranks' AS aspect,
+        base_count::VARCHAR AS base,
+        new_count::VARCHAR AS new,
+        CASE WHEN base_count = new_count THEN 'same' ELSE 'refused' END AS status,
+        'the work of an iteration is spread differently: nothing has a counterpart' AS detail,
+    FROM pair.scope
+    UNION ALL
+    SELECT NULL, 11, 'topology', 'ranks', base_ranks, new_ranks,
+        CASE WHEN base_ranks = new_ranks THEN 'same' ELSE 'refused' END,
+        'other ranks of the run: ranks have different work'
+    FROM pair.scope
+    WHERE base_ranks IS NOT NULL AND new_ranks IS NOT NULL
+    UNION ALL
+    SELECT NULL, 12, 'topology', 'world size', base_world::VARCHAR, new_world::VARCHAR,
+        CASE WHEN base_world = new_world THEN 'same' ELSE 'refused' END,
+        'another number of ranks in the run'
+    FROM pair.scope
+    WHERE base_world IS NOT NULL AND new_world IS NOT NULL
+    UNION ALL
+    SELECT pair, 20, 'iteration', 'anchor', base_anchor, new_anchor,
+        CASE WHEN base_anchor = new_anchor THEN 'same' ELSE 'refused' END,
+        'an iteration does not mean the same on both sides'
+    FROM both_asked
+    UNION ALL
+    SELECT NULL, 21, 'iteration', name, base, new,
+        CASE
+            WHEN base IS NOT DISTINCT FROM new THEN 'same'
+            WHEN name IN ('per iteration', 'window') THEN 'refused'
+            ELSE 'differs'
+        END,
+        CASE
+            WHEN name IN ('per iteration', 'window')
+                THEN 'an iteration does not mean the same on both sides'
+            ELSE 'other iterations of the run'
+        END
+    FROM option_pair
+    WHERE name <> 'anchor'
+    UNION ALL
+    SELECT pair, 30, 'model', 'model part', NULL, NULL,
+        CASE
+            WHEN refusal IS NOT NULL THEN 'refused'
+            WHEN has_whole_graph THEN 'unknown'
+            ELSE 'same'
+        END,
+        coalesce(
+            refusal,
+            CASE
+                WHEN has_whole_graph
+                    THEN 'the inside of CUDA graphs that were traced as a whole cannot be told'
+                ELSE 'GEMMs and attention kernels agree; names may have changed'
+            END
+        )
+    FROM pair.model_part
+    UNION ALL
+    SELECT pair, 31, 'model', 'compute kernels by name',
+        (common + only_base)::VARCHAR || ' names', (common + only_new)::VARCHAR || ' names',
+        CASE WHEN only_base + only_new = 0 THEN 'same' ELSE 'differs' END,
+        format('{} names on both sides; they hold {} of the base''s compute work, {} of the new '
+            || 'side''s', common, coalesce(printf('%.1f%%', 100 * base_share), 'nothing'),
+            coalesce(printf('%.1f%%', 100 * new_share), 'nothing'))
+    FROM pair.model_part
+    UNION ALL
+    SELECT
+        pair,
+        CASE kind WHEN 'class' THEN 32 WHEN 'collective' THEN 40 WHEN 'launch' THEN 42 ELSE 44 END,
+        CASE kind WHEN 'class' THEN 'model' WHEN 'collective' THEN 'communication'
+            WHEN 'launch' THEN 'launches' ELSE 'copies' END,
+        CASE kind WHEN 'class' THEN key || ' kernels' WHEN 'collective' THEN key
+            WHEN 'launch' THEN key ELSE key || ' copies' END || ' per iteration',
+        printf('%g', base_count),
+        printf('%g', new_count),
+        CASE WHEN base_count = new_count THEN 'same' ELSE 'differs' END,
+        'median over the steady windows'
+    FROM pair.content_pair
+    WHERE kind <> 'kernel' AND greatest(base_count, new_count) > 0
+    UNION ALL
+    SELECT pair, 45, 'copies', key || ' bytes per iteration', base_bytes::VARCHAR,
+        new_bytes::VARCHAR, CASE WHEN base_bytes = new_bytes THEN 'same' ELSE 'differs' END,
+        'median over the steady windows'
+    FROM pair.content_pair
+    WHERE kind = 'copy' AND greatest(base_bytes, new_bytes) > 0
+    UNION ALL
+    SELECT b.pair, 35, 'model', 'precision of GEMMs per iteration', b.formats, n.formats,
+        CASE
+            WHEN b.formats IS DISTINCT FROM n.formats THEN 'differs'
+            WHEN b.formats LIKE 'unknown%' THEN 'unknown'
+            ELSE 'same'
+        END,
+        'input format as far as the names tell it'
+    FROM pair.gemm_precision AS b
+    INNER JOIN pair.gemm_precision AS n ON n.pair = b.pair AND n.side = 'new'
+    WHERE b.side = 'base'
+    UNION ALL
+    SELECT
+        pair,
+        CASE
+            WHEN name IN ('GPU', 'CPU') THEN 50
+            WHEN name IN ('NVIDIA driver', 'CUDA driver', 'operating system') THEN 51
+            WHEN name LIKE 'nsys %' THEN 52
+            WHEN name = 'CUDA graphs' THEN 46
+            ELSE 53
+        END,
+        CASE
+            WHEN name IN ('GPU', 'CPU') THEN 'machine'
+            WHEN name IN ('NVIDIA driver', 'CUDA driver', 'operating system') THEN 'software'
+            WHEN name LIKE 'nsys %' THEN 'software'
+            WHEN name = 'CUDA graphs' THEN 'launches'
+            ELSE 'capture'
+        END,
+        name,
+        base,
+        new,
+        CASE
+            WHEN base = new THEN 'same'
+            WHEN base IS NULL OR new IS NULL THEN 'unknown'
+            ELSE 'differs'
+        END,
+        CASE
+            WHEN base IS NULL AND new IS NULL THEN 'neither report tells'
+            WHEN base IS NULL OR new IS NULL THEN 'one of the reports does not tell'
+            WHEN name = 'recorded' THEN 'a table without rows is usually left out of an export'
+            WHEN name = 'CUDA graphs' THEN 'launches and gaps of graphs are seen otherwise'
+            WHEN name IN ('GPU', 'CPU') THEN 'another machine'
+            ELSE 'as the report tells it'
+        END
+    FROM setting_pair
+    UNION ALL
+    SELECT b.pair, 54, 'capture', 'evidence of gaps', b.told, n.told,
+        CASE
+            WHEN (coalesce(b.weak, 0) > 0.5) <> (coalesce(n.weak, 0) > 0.5) THEN 'differs'
+            ELSE 'same'
+        END,
+        CASE
+            WHEN (coalesce(b.weak, 0) > 0.5) <> (coalesce(n.weak, 0) > 0.5)
+                THEN 'blocking is a lower bound on one side only: its difference is one of the '
+                    || 'captures'
+            ELSE 'shares of all gaps; both sides are explained about equally well'
+        END
+    FROM evidence_share AS b
+    INNER JOIN evidence_share AS n ON n.pair = b.pair AND n.side = 'new'
+    WHERE b.side = 'base'
+)
+SELECT pair, position, topic, aspect, base, new, status, detail FROM found;

@@ -1,0 +1,131 @@
+-- noise — does each difference stand out of the spread of the windows?
+--
+-- Mann and Whitney's U test: ranks, no assumption about how the times are spread. p is exact up to
+-- 400 in the product of both numbers of windows where no value repeats, else the normal
+-- approximation with correction for ties. A difference is called one only when it stands out
+-- (p at most alpha) and matters (at least min_change_pct of the base's iteration). Where the windows
+-- are too few for any p at most alpha, it stands out when both ranges lie apart by three times the
+-- wider one. `no change` takes more than the lack of a difference: the interval of the shift must
+-- lie within the material change. What is left cannot be told.
+--
+-- Windows of one run say nothing about the next run: clocks, neighbours and inputs change too.
+--
+-- @grain  one row per pair and item
+-- @reads  pair.sample, pair.measured, pair.window, pair.u_exact, pair.shift
+-- @param  alpha DOUBLE = 0.01 A change stands out when it is less probable than this without one.
+-- @param  min_change_pct DOUBLE = 1.0 Share of the base's iteration from which a change matters.
+WITH params AS (
+    SELECT
+        coalesce(getvariable('alpha'), 0.01)::DOUBLE AS alpha,
+        coalesce(getvariable('min_change_pct'), 1.0)::DOUBLE AS min_change_pct,
+),
+ranked AS (
+    SELECT
+        pair,
+        item,
+        side,
+        rank() OVER (PARTITION BY pair, item ORDER BY value_ns) AS first_rank,
+        count(*) OVER (PARTITION BY pair, item, value_ns) AS tied,
+    FROM pair.sample
+),
+summed AS (
+    SELECT
+        pair,
+        item,
+        sum(first_rank + (tied - 1) / 2.0) FILTER (WHERE side = 'base') AS rank_sum,
+        -- each of t equal values brings t^2 - 1: together t^3 - t
+        sum((tied * tied - 1)::DOUBLE) AS ties,
+    FROM ranked
+    GROUP BY pair, item
+),
+scored AS (
+    SELECT
+        m.*,
+        s.ties,
+        s.rank_sum - m.base_n * (m.base_n + 1) / 2.0 AS u,
+        m.base_n * m.new_n / 2.0 AS mean_u,
+        sqrt(
+            m.base_n * m.new_n / 12.0
+            * (m.base_n + m.new_n + 1
+                - s.ties / greatest((m.base_n + m.new_n) * (m.base_n + m.new_n - 1), 1))
+        ) AS deviation,
+        w.iteration_ns,
+    FROM pair.measured AS m
+    INNER JOIN summed AS s ON s.pair = m.pair AND s.item = m.item
+    INNER JOIN pair.window AS w ON w.pair = m.pair AND w.side = 'base'
+),
+standard AS (
+    SELECT
+        *,
+        CASE
+            WHEN deviation > 0 THEN greatest(abs(u - mean_u) - 0.5, 0) / deviation / sqrt(2)
+            ELSE 0
+        END AS y,
+    FROM scored
+),
+tested AS (
+    SELECT
+        s.*,
+        -- the least p that so many windows can give
+        coalesce(2 * least_p.at_most, 0) AS attainable_p,
+        CASE
+            WHEN s.deviation IS NULL OR s.y = 0 THEN 1.0
+            WHEN s.ties = 0 AND exact.at_most IS NOT NULL THEN least(2 * exact.at_most, 1.0)
+            -- Abramowitz and Stegun 7.1.26: the complementary error function, to 1.5e-7
+            ELSE list_sum(
+                list_transform(
+                    [0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429],
+                    LAMBDA a, i: a * (1 / (1 + 0.3275911 * s.y)) ** i
+                )
+            ) * exp(-s.y * s.y)
+        END AS p_value,
+    FROM standard AS s
+    LEFT JOIN pair.u_exact AS exact
+        ON exact.base_n = s.base_n
+        AND exact.new_n = s.new_n
+        AND exact.u = least(s.u, s.base_n * s.new_n - s.u)
+    LEFT JOIN pair.u_exact AS least_p
+        ON least_p.base_n = s.base_n AND least_p.new_n = s.new_n AND least_p.u = 0
+),
+judged AS (
+    SELECT
+        t.*,
+        f.low_ns,
+        f.high_ns,
+        p.min_change_pct / 100 * t.iteration_ns AS material_ns,
+        CASE
+            WHEN least(t.base_n, t.new_n) < 3 THEN false
+            WHEN t.attainable_p <= p.alpha THEN t.p_value <= p.alpha
+            ELSE greatest(t.base_min_ns - t.new_max_ns, t.new_min_ns - t.base_max_ns)
+                > 3 * greatest(t.base_max_ns - t.base_min_ns, t.new_max_ns - t.new_min_ns)
+        END AS stands_out,
+    FROM tested AS t
+    CROSS JOIN params AS p
+    LEFT JOIN pair.shift AS f ON f.pair = t.pair AND f.item = t.item
+)
+SELECT
+    pair,
+    item,
+    parent,
+    class,
+    base_n,
+    new_n,
+    base_ns,
+    new_ns,
+    base_min_ns,
+    base_max_ns,
+    new_min_ns,
+    new_max_ns,
+    u,
+    p_value,
+    low_ns,
+    high_ns,
+    stands_out,
+    CASE
+        WHEN stands_out AND abs(new_ns - base_ns) >= material_ns
+            THEN CASE WHEN new_ns > base_ns THEN 'more' ELSE 'less' END
+        WHEN low_ns >= -material_ns AND high_ns <= material_ns
+            THEN CASE WHEN stands_out AND new_ns <> base_ns THEN 'small' ELSE 'no change' END
+        ELSE 'cannot tell'
+    END AS verdict,
+FROM judged;

@@ -1,0 +1,81 @@
+-- shift — between which bounds lies the difference of the two sides?
+--
+-- Hodges and Lehmann's interval: of all differences of a window of the new side and one of the
+-- base, those at the places that belong to U at this confidence. Of more than 200 windows of a side,
+-- 200 spread evenly are taken. No interval where there are too few windows for it.
+--
+-- @grain  one row per pair and item
+-- @reads  pair.sample, pair.window, pair.u_exact
+-- @param  interval_alpha DOUBLE = 0.05 The interval of a shift misses it with this probability.
+WITH params AS (
+    SELECT coalesce(getvariable('interval_alpha'), 0.05)::DOUBLE AS alpha
+),
+thinned AS (
+    SELECT s.pair, s.side, s.item, s.value_ns
+    FROM (
+        SELECT *, row_number() OVER (PARTITION BY pair, side, item ORDER BY number) AS place
+        FROM pair.sample
+    ) AS s
+    INNER JOIN pair.window AS w ON w.pair = s.pair AND w.side = s.side
+    WHERE w.n <= 200 OR (s.place * 200) // w.n <> ((s.place - 1) * 200) // w.n
+),
+shape AS (
+    SELECT
+        b.pair,
+        b.n AS base_n,
+        w.n AS new_n,
+        least(b.n, 200) AS m,
+        least(w.n, 200) AS k,
+        sqrt(-2 * ln(p.alpha / 2)) AS t,
+        p.alpha,
+    FROM pair.window AS b
+    INNER JOIN pair.window AS w ON w.pair = b.pair AND w.side = 'new'
+    CROSS JOIN params AS p
+    WHERE b.side = 'base'
+),
+-- Abramowitz and Stegun 26.2.23: the quantile of the normal distribution, to 4.5e-4
+quantile AS (
+    SELECT
+        *,
+        t - (2.515517 + 0.802853 * t + 0.010328 * t * t)
+            / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t) AS z,
+    FROM shape
+),
+bound AS (
+    SELECT
+        q.pair,
+        q.m * q.k AS total,
+        CASE
+            WHEN q.base_n * q.new_n <= 400 THEN coalesce(
+                (
+                    SELECT max(u.u)
+                    FROM pair.u_exact AS u
+                    WHERE u.base_n = q.base_n AND u.new_n = q.new_n AND u.at_most <= q.alpha / 2
+                ),
+                -1
+            )
+            ELSE floor(q.m * q.k / 2 - 0.5 - q.z * sqrt(q.m * q.k * (q.m + q.k + 1) / 12))::BIGINT
+        END AS below,
+    FROM quantile AS q
+),
+difference AS (
+    SELECT
+        b.pair,
+        b.item,
+        w.value_ns - b.value_ns AS value_ns,
+        row_number() OVER (
+            PARTITION BY b.pair, b.item ORDER BY w.value_ns - b.value_ns
+        ) AS place,
+    FROM thinned AS b
+    INNER JOIN thinned AS w ON w.pair = b.pair AND w.item = b.item AND w.side = 'new'
+    WHERE b.side = 'base'
+)
+SELECT
+    d.pair,
+    d.item,
+    max(d.value_ns) FILTER (WHERE d.place = o.below + 1) AS low_ns,
+    max(d.value_ns) FILTER (WHERE d.place = o.total - o.below) AS high_ns,
+FROM difference AS d
+INNER JOIN bound AS o ON o.pair = d.pair
+WHERE o.below >= 0 AND o.below + 1 <= o.total - o.below
+GROUP BY d.pair, d.item;

@@ -55,11 +55,13 @@ def open(
     memory_limit: str | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
     keep_steps: bool = True,
+    cache: bool = False,
 ) -> Model:
     """Open an export and return its Model, a context manager. Nothing is read yet.
 
     With `keep_steps=False` a step is dropped when nothing of the running recipe reads it any more:
-    half the memory, but the next recipe builds it again. `recipes` are files or folders of recipes
+    half the memory, but the next recipe builds it again. With `cache=True` everything is made once
+    and kept in the user's cache for the next time. `recipes` are files or folders of recipes
     of your own; those of installed distributions are found by themselves.
 
     >>> with nsys_sql.open("trace.sqlite", anchor="nvtx:step*") as model:  # doctest: +SKIP
@@ -88,6 +90,7 @@ def open(
             memory_limit=memory_limit,
             temp_directory=_path(temp_directory),
             keep_steps=keep_steps,
+            cache=cache,
         ),
     )
 

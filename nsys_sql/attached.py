@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -360,6 +361,17 @@ class Attached:
                 self.warn(
                     f"it was built by nsys-sql {told.get('nsys_sql_version')} with other "
                     "definitions of the relations: build it again"
+                )
+            built_with, chosen = json.loads(told.get("options") or "{}"), self.options.windows()
+            other = sorted(
+                f"--{name.replace('_', '-')} {value}"
+                for name, value in built_with.items()
+                if chosen.get(name) != value
+            )
+            if other:
+                self.warn(
+                    f"it was built with {', '.join(other)}: what depends on that is made again "
+                    "with the options of this run"
                 )
         stored: dict[str, str] = {}
         if "build_key" in columns:

@@ -121,7 +121,18 @@ with_model_options = _options(
         metavar="DIR",
         help="Where DuckDB spills what does not fit into memory.",
     ),
+    click.option(
+        "--cache/--no-cache",
+        default=False,
+        help="Read the trace once and keep what was made of it in the user's cache.",
+    ),
     click.option("--quiet", is_flag=True, help="No warnings on standard error."),
+)
+_timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End with exit code 4 if there is no answer after so long.",
 )
 _output_options = _options(
     click.option(
@@ -171,6 +182,7 @@ _input_options = _options(
 @_recipes_option
 @with_model_options
 @_input_options
+@_timeout_option
 @_output_options
 def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
     """Answer RECIPE from each TRACE and print the result.
@@ -241,16 +253,17 @@ def inspect(trace: Path, **options: Any) -> int:
 @click.option("-f", "--file", type=_TRACE, metavar="FILE.sql", help="Read the query from a file.")
 @_recipes_option
 @with_model_options
+@_timeout_option
 @_output_options
 def sql(trace: Path, query: str | None, file: Path | None, **options: Any) -> int:
-    """Run QUERY over the canonical views of TRACE; `-` reads it from standard input.
+    """Run QUERY over the canonical views of TRACE; without it, or with `-`, standard input.
 
     \b
       nsys-sql sql step.sqlite 'SELECT count(*) FROM nsys.kernel'
     """
     from nsys_sql import commands
 
-    if (query is None) == (file is None):
+    if query is not None and file is not None:
         raise UsageError("give a query or -f FILE.sql, and not both")
     return commands.sql(trace, commands.query_text(query, file), options, warn)
 
@@ -271,6 +284,58 @@ def show(recipe: str, trace: Path, **options: Any) -> int:
     from nsys_sql import commands
 
     return commands.show(recipe, trace, options, warn)
+
+
+@cli.command()
+@click.argument("trace", type=_TRACE)
+@_recipes_option
+@with_model_options
+@_input_options
+@click.option(
+    "-o", "--output", type=_OUTPUT, required=True, metavar="FILE.duckdb", help="The new database."
+)
+@click.option("--force", is_flag=True, help="Replace FILE.duckdb.")
+def build(trace: Path, **options: Any) -> int:
+    """Write all of TRACE into one DuckDB database that answers alone: FROM budget;
+
+    \b
+      nsys-sql build step.sqlite -o step.duckdb && duckdb step.duckdb -c 'FROM budget'
+    """
+    from nsys_sql import tools
+
+    return tools.build(trace, options, warn)
+
+
+@cli.command()
+@click.argument("trace", type=_TRACE)
+@_recipes_option
+@with_model_options
+@click.option("--builtin", is_flag=True, help="Use the built-in shell, not the duckdb program.")
+def shell(trace: Path, **options: Any) -> int:
+    """Ask TRACE in an interactive shell: the duckdb program if installed, else a built-in one.
+
+    \b
+      nsys-sql shell step.sqlite
+      nsys-sql shell step.sqlite --builtin
+    """
+    from nsys_sql import tools
+
+    return tools.shell(trace, options, warn)
+
+
+@cli.command()
+@click.option("--list", "is_list", is_flag=True, help="Show the cached files.")
+@click.option("--clear", "is_clear", is_flag=True, help="Remove the cached files.")
+def cache(is_list: bool, is_clear: bool) -> int:
+    """Show or remove what --cache and exports of .nsys-rep reports have kept.
+
+    \b
+      nsys-sql cache --list
+      nsys-sql cache --clear
+    """
+    from nsys_sql import tools
+
+    return tools.show_cache(is_list, is_clear)
 
 
 @cli.command()
@@ -346,6 +411,96 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
     from nsys_sql import survey_cli
 
     return survey_cli.run(traces, options, warn)
+
+
+@cli.command()
+@click.argument("traces", nargs=-1, type=_TRACE, metavar="BASE TRACE...")
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    type=_TRACE,
+    metavar="TRACE",
+    help="A trace of the base, where it has several: all others are then of the new side.",
+)
+@click.option("--base-ranks", type=_TRACE, metavar="FILE.yaml", help="The base's mapping of ranks.")
+@click.option("--ranks", type=_TRACE, metavar="FILE.yaml", help="The new side's mapping of ranks.")
+@click.option("--base-anchor", metavar="KIND:PATTERN", help="The base's anchor, if it is another.")
+@click.option("--base-iterations", metavar="A:B", help="The base's iterations, if others.")
+@click.option("--force", is_flag=True, help="Compare what cannot be compared, labelled as such.")
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="'METRIC > +3%'",
+    help="Exit code 6 when the change (+3%, +2ms) or level (500ms) is crossed. May be repeated.",
+)
+@click.option("--store", type=_OUTPUT, metavar="FILE.duckdb", help="Append TRACE to a history.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What the run is stored with, for example commit=1a2b3c. May be repeated.",
+)
+@click.option(
+    "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
+)
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@click.option(
+    "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
+)
+@with_model_options
+@_output_options
+def compare(traces: tuple[Path, ...], **options: Any) -> int:
+    """Compare two runs, BASE before and TRACE after: what differs, where it lies, if it is noise.
+
+    \b
+      nsys-sql compare before.sqlite after.sqlite -o change.html
+      nsys-sql compare before.sqlite after.sqlite --fail-on 'iteration > +3%'
+      nsys-sql compare --base a0.sqlite --base a1.sqlite b0.sqlite b1.sqlite
+    """
+    from nsys_sql import compare_cli
+
+    return compare_cli.run(traces, options, warn)
+
+
+@cli.command()
+@click.argument("store", type=_TRACE, metavar="FILE.duckdb")
+@click.option(
+    "--metric", default="iteration", show_default=True, metavar="NAME", help="Metric of the budget."
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Only runs with this label; with --add, what the run is stored with. May be repeated.",
+)
+@click.option(
+    "--add",
+    "traces",
+    multiple=True,
+    type=_TRACE,
+    metavar="TRACE",
+    help="Append a run instead of showing. May be repeated for the ranks of a run.",
+)
+@click.option("--ranks", type=_TRACE, metavar="FILE.yaml", help="With --add: the mapping of ranks.")
+@click.option(
+    "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
+)
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@with_model_options
+@_output_options
+def history(store: Path, traces: tuple[Path, ...], **options: Any) -> int:
+    """Show how a metric developed over the runs of a store that compare --store appends to.
+
+    \b
+      nsys-sql history runs.duckdb --add step.sqlite --label commit=1a2b3c
+      nsys-sql history runs.duckdb --metric blocking --label branch=main
+    """
+    from nsys_sql import compare_cli
+
+    return compare_cli.show_history(store, traces, options, warn)
 
 
 @cli.command()

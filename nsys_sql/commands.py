@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import nsys_sql
 from nsys_sql import formats, humanize, output, resources
 from nsys_sql.catalog import Column, SqlFile
 from nsys_sql.docs import recipes_in_order
-from nsys_sql.errors import InputError, InvariantError, NsysSqlError, UsageError
+from nsys_sql.errors import AnswerError, InputError, InvariantError, NsysSqlError, UsageError
 from nsys_sql.formats import Report
 from nsys_sql.render import render
 from nsys_sql.userfiles import full_catalog
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from nsys_sql.session import Model
 
 Warn = Callable[[str], None]
+_INTERRUPT_S = 0.05
 Options = Mapping[str, Any]
 _MODEL_OPTIONS = (
     "anchor",
@@ -40,6 +42,7 @@ _MODEL_OPTIONS = (
     "memory_limit",
     "temp_directory",
     "recipes",
+    "cache",
 )
 
 
@@ -51,11 +54,59 @@ def model_options(options: Options) -> dict[str, Any]:
 @contextmanager
 def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -> Iterator[Model]:
     """The model of one trace; what was odd about the file is said when the work is done."""
-    with nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options)) as model:
+    with progress(options):
+        model = nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options))
+    with model, _limited(model, options.get("timeout")):
         yield model
         if not options["quiet"]:
             for text in model.trace.warnings:
                 warn(f"Warning: {trace}: {text}")
+
+
+@contextmanager
+def progress(options: Options) -> Iterator[None]:
+    """Say on a terminal how far a slow preparation is, in one line that goes again."""
+    if options["quiet"] or not sys.stderr.isatty():
+        yield
+        return
+    from nsys_sql import inputs
+
+    with inputs.reporting(output.status):
+        try:
+            yield
+        finally:
+            output.status("")
+
+
+@contextmanager
+def _limited(model: Model, seconds: float | None) -> Iterator[None]:
+    """End the block with an error when it takes longer; only queries can be interrupted."""
+    if seconds is None:
+        yield
+        return
+    is_done, is_late = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if is_done.wait(seconds):
+            return
+        is_late.set()
+        while not is_done.wait(_INTERRUPT_S):  # between two queries there is nothing to interrupt
+            model.con.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except Exception as error:
+        if is_late.is_set():
+            raise AnswerError(
+                f"there is no answer after {seconds:g} s",
+                hint="raise --timeout, or look at less: --iterations, --device",
+            ) from error
+        raise
+    finally:
+        is_done.set()
+        watcher.join()
 
 
 def parameters(given: Sequence[str]) -> dict[str, str]:
@@ -192,6 +243,8 @@ def query_text(query: str | None, file: Path | None) -> str:
             return file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {file}: {error}") from error
+    if query in (None, "-") and sys.stdin.isatty():
+        raise UsageError("there is no query", "give one, -f FILE.sql, or one on standard input")
     return sys.stdin.read() if query in (None, "-") else str(query)
 
 

@@ -322,9 +322,7 @@ class Comparison:
 
     def _refusals(self) -> list[str]:
         """Why the two sides may not be compared, in words."""
-        self._build(files()[0]["condition"])
-        step = files()[0]["condition"]
-        self._create(step)
+        self.prepare("condition")
         rows = self.con.execute(
             f"SELECT topic, aspect, base, new, detail, min(pair) FROM {SCHEMA}.condition "
             "WHERE status = 'refused' GROUP BY ALL "
@@ -338,6 +336,13 @@ class Comparison:
         return list(dict.fromkeys(texts))
 
     # ------------------------------------------------------------------ answers
+
+    def prepare(self, *names: str) -> None:
+        """Create steps of sql/pairs, with those they read."""
+        for name in names:
+            step = files()[0][name]
+            self._build(step)
+            self._create(step)
 
     def _build(self, file: SqlFile) -> None:
         """Create the steps that a file reads, in order of need."""

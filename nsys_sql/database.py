@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,17 +80,11 @@ def _write(path: Path, found: Path, scratch: Path, options: Options) -> TraceInf
 def _describe(model: Model) -> None:
     """Tables that say what the file is; views that list the recipes and what limits them."""
     con = model.con
-    options = {
-        name: value
-        for name in ("anchor", "per_iteration", "skip_first", "skip_last", "iterations", "device",
-                     "window")
-        if (value := getattr(model.options, name)) is not None
-    }
     trace = model.trace
     facts = {
         "nsys_sql_version": nsys_sql.__version__,
         "definitions": definitions(model.catalog),
-        "options": json.dumps(options),
+        "options": json.dumps(model.options.windows()),
         "product_version": trace.product_version,
         "schema_version": trace.schema_version,
         "capture_version": trace.capture_version,
@@ -163,20 +157,30 @@ def _sql_digest() -> str:
 
 
 @contextmanager
-def temporary(trace: Path, options: Options) -> Iterator[Path]:
-    """A built database for one session: the file itself where it is one, else a private one."""
-    found = inputs.resolve(trace, options)
-    if source.read_header(found).is_duckdb:
-        yield found
-        return
-    folder = source.private_folder(options.temp_directory)
+def temporary(
+    trace: Path, options: Options, preparing: AbstractContextManager[None]
+) -> Iterator[Path]:
+    """A built database for one session: the file itself where it fits the options, else a new one.
+
+    `preparing` is entered while it is made.
+    """
+    folder: Path | None = None
     try:
-        file = folder / "trace.duckdb"
-        inputs.tell(f"{trace.name}: reading it")
-        try:
-            _write(trace, found, file, options)
-        finally:
-            inputs.tell("")
+        with preparing:
+            file = inputs.resolve(trace, options)
+            if not (source.read_header(file).is_duckdb and _fits(file, options)):
+                folder = source.private_folder(options.temp_directory)
+                inputs.tell(f"{trace.name}: reading it")
+                _write(trace, file, folder / "trace.duckdb", options)
+                file = folder / "trace.duckdb"
         yield file
     finally:
-        source.remove(folder)
+        if folder is not None:
+            source.remove(folder)
+
+
+def _fits(file: Path, options: Options) -> bool:
+    """Whether a built database was built with these options."""
+    with Model(duckdb.connect(), file, options, userfiles.full_catalog()) as model:
+        own = options.taxonomy or options.recipes or options.params or options.reference_steps
+        return not (model.trace.warnings or own or options.callsites or options.metrics_from)

@@ -65,6 +65,14 @@ class Options:
             raise UsageError(f"threads is {self.threads}", hint="it is 1 or more")
         return self
 
+    def windows(self) -> dict[str, object]:
+        """The options that decide which windows are looked at, those that were not given aside."""
+        names = (
+            "anchor", "per_iteration", "skip_first", "skip_last", "iterations", "device", "window",
+        )  # fmt: skip
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
     def variables(self) -> dict[str, str]:
         """The option variables as SQL text; an option not given is a typed NULL."""
         kind, pattern = parse_anchor(self.anchor)

@@ -87,6 +87,13 @@ def _to_stdout(data: bytes) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def status(text: str) -> None:
+    """A line on a terminal's standard error that replaces the one before; empty text ends it."""
+    columns = shutil.get_terminal_size((80, 24)).columns
+    sys.stderr.write(f"\r\x1b[K{text[: columns - 1]}")
+    sys.stderr.flush()
+
+
 def width() -> int:
     """Columns of the terminal, or of COLUMNS; 120 where there is neither."""
     return max(shutil.get_terminal_size((120, 24)).columns, 60)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -201,6 +200,12 @@ def load(
             continue
         columns = ", ".join(f"{each.name} {each.type}" for each in file.columns)
         con.execute(f"CREATE OR REPLACE TABLE {schema}.{file.name} (part VARCHAR, {columns})")
+        missing = [path for path in paths if not (path / f"{file.name}.parquet").is_file()]
+        if missing:
+            raise InputError(
+                f"{missing[0]} was written by another version: it has no fact {file.name}",
+                hint="read the traces again",
+            )
         if paths:
             names = ", ".join(literal(str(path / f"{file.name}.parquet")) for path in paths)
             con.execute(f"INSERT INTO {schema}.{file.name} FROM read_parquet([{names}])")

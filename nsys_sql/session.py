@@ -230,6 +230,8 @@ class Model:
                 old = f"{self.planner.schema}.{statement.name}"
                 self._execute(f"DROP {forms.pop(statement.name)} IF EXISTS {old}")
             self._execute(statement.sql)
+        except duckdb.InterruptException:
+            raise
         except BAD_VALUE as error:
             if not self._scrub_failing(statement.tables):
                 raise self._failure(statement, error) from error

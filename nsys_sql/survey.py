@@ -91,6 +91,14 @@ def files() -> tuple[Mapping[str, SqlFile], Mapping[str, SqlFile]]:
     return found[0], found[1]
 
 
+def _facts() -> tuple[str, ...]:
+    """The facts that any of the cross-rank SQL reads."""
+    steps, results = files()
+    texts = [file.body for file in (*steps.values(), *results.values())]
+    named = {name for text in (*texts, _SIGHTINGS, _STREAMS) for name in _REFERENCE.findall(text)}
+    return tuple(file.name for file in partition.fact_files() if file.name in named | {"device"})
+
+
 def parameters() -> dict[str, catalog.Param]:
     """Every parameter of the cross-rank SQL."""
     steps, results = files()
@@ -165,7 +173,7 @@ class Survey:
         self.con.execute("CREATE SCHEMA nsys")
         self.con.execute(macro)
         self.con.execute(f"CREATE SCHEMA {SCHEMA}")
-        partition.load(self.con, SCHEMA, self.parts)
+        partition.load(self.con, SCHEMA, self.parts, _facts())
         for name, columns in _TABLES.items():
             self.con.execute(f"CREATE TABLE {SCHEMA}.{name} ({columns})")
         self.members = self._members()

@@ -35,7 +35,7 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     output.check_target(options["output"], traces)
     mapping = ranks.read(options["ranks"]) if options["ranks"] is not None else ranks.RankMap()
     chosen = _chosen(options)
-    model_options = _model_options(options)
+    model_options = engine_options(options)
     if options["from_parquet"] is not None:
         outcomes = _from_parquet(options["from_parquet"], traces)
     else:
@@ -88,7 +88,7 @@ def _chosen(options: Mapping[str, Any]) -> tuple[str, ...]:
     return given or (_SHOWN if form == "table" else survey.RESULTS)
 
 
-def _model_options(options: Mapping[str, Any]) -> Options:
+def engine_options(options: Mapping[str, Any]) -> Options:
     return Options(
         anchor=options["anchor"],
         per_iteration=options["per_iteration"],
@@ -107,7 +107,7 @@ def _model_options(options: Mapping[str, Any]) -> Options:
 # ---------------------------------------------------------------- partitions
 
 
-def _folder(given: Path | None) -> Path:
+def folder_for(given: Path | None) -> Path:
     """Where partitions are kept: the folder given, else the user's cache, else a temporary one."""
     if given is not None:
         return given
@@ -128,8 +128,8 @@ def _collect(
     unique = list({os.path.realpath(trace): trace for trace in traces}.values())
     if not unique:
         raise UsageError("there is no trace to survey", hint="name traces, or a --ranks FILE")
-    folder = _folder(options["partitions"])
-    line = _ProgressLine(quiet=options["quiet"])
+    folder = folder_for(options["partitions"])
+    line = ProgressLine(quiet=options["quiet"])
     try:
         outcomes = tasks.collect(
             unique,
@@ -147,7 +147,7 @@ def _collect(
     return outcomes
 
 
-class _ProgressLine:
+class ProgressLine:
     """One line on a terminal that counts finished traces; nothing elsewhere."""
 
     def __init__(self, quiet: bool) -> None:

@@ -6,9 +6,11 @@ that takes its worker down with it, is an outcome like any other and loses nobod
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,7 +94,16 @@ def collect(
             found[trace] = _outcome(trace, path, failure)
             if progress is not None:
                 progress(len(found), len(traces), trace.name)
+        _sweep(folder, found.values())
     return [found[trace] for trace in traces]
+
+
+def _sweep(folder: Path, outcomes: Iterable[Outcome]) -> None:
+    """Remove what workers that died left half-written, where the partition is there by now."""
+    done = {each.partition.key for each in outcomes if each.partition is not None}
+    for scratch in folder.glob(".part-*-*"):
+        if scratch.name.split("-")[1] in done:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _failed(trace: Path, failure: Failure) -> Outcome:
@@ -218,7 +229,7 @@ def _dask(
     traces: Sequence[Path], folder: Path, options: Options, scheduler: str
 ) -> Iterator[tuple[Path, Answer]]:
     try:
-        from distributed import Client, as_completed  # type: ignore[import-not-found,unused-ignore]
+        distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise UsageError(
             "--scheduler needs Dask, which is not installed",
@@ -229,7 +240,7 @@ def _dask(
         {"address": scheduler} if "://" in scheduler else {"scheduler_file": scheduler}
     )
     try:
-        client = Client(**given, timeout="30s")
+        client = distributed.Client(**given, timeout="30s")
     except (OSError, ValueError, TimeoutError) as error:
         raise UsageError(
             f"the Dask scheduler {scheduler} cannot be reached: {error}",
@@ -248,7 +259,7 @@ def _dask(
             ): trace
             for trace in traces
         }
-        for future in as_completed(futures):
+        for future in distributed.as_completed(futures):
             trace = futures[future]
             reason = future.exception()
             if reason is None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,6 @@ Warn = Callable[[str], None]
 
 def _chosen(options: Mapping[str, Any]) -> Options:
     """The options of a command as the engine takes them."""
-    import os
-
     from nsys_sql.options import Options
 
     given = commands.model_options(options)
@@ -62,13 +60,8 @@ def shell(trace: Path, options: Mapping[str, Any], warn: Warn) -> int:
     if program is not None:
         from nsys_sql import database
 
-        with commands.progress(options):
-            opened = database.temporary(trace, _chosen(options))
-            path = opened.__enter__()
-        try:
+        with database.temporary(trace, _chosen(options), commands.progress(options)) as path:
             return shells.start(program, path)
-        finally:
-            opened.__exit__(None, None, None)
     with commands.opened(trace, options, warn) as model:
         is_terminal = sys.stdin.isatty()
         own = shells.Shell(model, _write, _ask if is_terminal else _next_line, output.width())
@@ -122,8 +115,3 @@ def show_cache(is_list: bool, is_clear: bool) -> int:
 
 def _bytes(count: int) -> str:
     return humanize.cell(count, "size_bytes", "bytes")
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield

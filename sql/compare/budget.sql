@@ -19,6 +19,8 @@
 -- @column base_max_ns BIGINT ns greatest of the base's windows
 -- @column new_min_ns BIGINT ns least of the new side's windows
 -- @column new_max_ns BIGINT ns greatest of the new side's windows
+-- @column base_mean_ns DOUBLE ns mean of the base: means of parts add up, medians do not
+-- @column new_mean_ns DOUBLE ns mean of the new side
 -- @column base_n BIGINT - steady windows of the base
 -- @column new_n BIGINT - steady windows of the new side
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
@@ -37,6 +39,8 @@ SELECT
     n.base_max_ns,
     n.new_min_ns,
     n.new_max_ns,
+    n.base_mean_ns,
+    n.new_mean_ns,
     n.base_n,
     n.new_n,
     b.label,

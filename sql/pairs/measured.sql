@@ -17,5 +17,7 @@ SELECT
     max(value_ns) FILTER (WHERE side = 'base') AS base_max_ns,
     min(value_ns) FILTER (WHERE side = 'new') AS new_min_ns,
     max(value_ns) FILTER (WHERE side = 'new') AS new_max_ns,
+    avg(value_ns) FILTER (WHERE side = 'base') AS base_mean_ns,
+    avg(value_ns) FILTER (WHERE side = 'new') AS new_mean_ns,
 FROM pair.sample
 GROUP BY pair, item;

@@ -3,8 +3,8 @@
 -- Mann and Whitney's U test: ranks, no assumption about how the times are spread. p is exact up to
 -- 400 in the product of both numbers of windows where no value repeats, else the normal
 -- approximation with correction for ties. A difference is called one only when it stands out
--- (p at most alpha) and matters (at least min_change_pct of the base's iteration). Where the windows
--- are too few for any p at most alpha, it stands out when both ranges lie apart by three times the
+-- (p at most alpha) and matters (at least min_change_pct of the base's iteration); one that stands
+-- out and is smaller is `small`. Where the windows are too few for any p at most alpha, it stands out when both ranges lie apart by three times the
 -- wider one. `no change` takes more than the lack of a difference: the interval of the shift must
 -- lie within the material change. What is left cannot be told.
 --
@@ -116,6 +116,8 @@ SELECT
     base_max_ns,
     new_min_ns,
     new_max_ns,
+    base_mean_ns,
+    new_mean_ns,
     u,
     p_value,
     low_ns,
@@ -124,8 +126,8 @@ SELECT
     CASE
         WHEN stands_out AND abs(new_ns - base_ns) >= material_ns
             THEN CASE WHEN new_ns > base_ns THEN 'more' ELSE 'less' END
-        WHEN low_ns >= -material_ns AND high_ns <= material_ns
-            THEN CASE WHEN stands_out AND new_ns <> base_ns THEN 'small' ELSE 'no change' END
+        WHEN stands_out AND new_ns <> base_ns THEN 'small'
+        WHEN low_ns >= -material_ns AND high_ns <= material_ns THEN 'no change'
         ELSE 'cannot tell'
     END AS verdict,
 FROM judged;

@@ -1,0 +1,244 @@
+"""A store of budgets: one DuckDB file to which runs are appended, and how a metric developed.
+
+DuckDB lets one process at a time open a file for writing, so appending waits for its turn and every
+run is one transaction: concurrent runs neither lose nor mix rows. The same result under the same
+labels is stored once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nsys_sql
+from nsys_sql import catalog, resources
+from nsys_sql.adapt import literal
+from nsys_sql.catalog import SqlFile, near
+from nsys_sql.compare import METRICS, Comparison
+from nsys_sql.errors import InputError, NsysSqlError, UsageError
+from nsys_sql.survey import Named
+
+if TYPE_CHECKING:
+    import duckdb
+
+_LAYOUT = 1
+_PATIENCE_S = 120.0
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS store.layout (version INTEGER)",
+    """CREATE TABLE IF NOT EXISTS store.run (
+        run_id BIGINT PRIMARY KEY,
+        added_at TIMESTAMP,
+        content VARCHAR,
+        setup VARCHAR,
+        anchor VARCHAR,
+        gpu VARCHAR,
+        nsys_sql_version VARCHAR,
+        labels MAP(VARCHAR, VARCHAR)
+    )""",
+    """CREATE TABLE IF NOT EXISTS store.budget (
+        run_id BIGINT,
+        member BIGINT,
+        rank BIGINT,
+        device BIGINT,
+        metric VARCHAR,
+        median_ns BIGINT,
+        min_ns BIGINT,
+        max_ns BIGINT,
+        mean_ns DOUBLE,
+        n BIGINT
+    )""",
+)
+_BUDGET = """
+INSERT INTO store.budget
+SELECT ?, m.pair, m.rank, m.device, n.item, n.new_ns, n.new_min_ns, n.new_max_ns, n.new_mean_ns,
+    n.new_n
+FROM pair.noise AS n
+INNER JOIN pair.member AS m ON m.pair = n.pair AND m.side = 'new'
+WHERE n.parent IS NULL
+"""
+
+
+def labels(given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a mapping."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals):
+            raise UsageError(f"--label {text!r} is not NAME=VALUE")
+        if name.strip() in found:
+            raise UsageError(f"--label {name.strip()} is given twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+@lru_cache(maxsize=1)
+def query() -> SqlFile:
+    """The file of the question."""
+    return catalog.parse("history", resources.root() / "sql" / "history" / "history.sql")
+
+
+@contextmanager
+def _attached(con: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> Iterator[None]:
+    """The store as catalog `store`; waits while another process has it."""
+    import duckdb
+
+    deadline, pause = time.monotonic() + _PATIENCE_S, 0.05
+    suffix = " (READ_ONLY)" if read_only else ""
+    while True:
+        try:
+            con.execute(f"ATTACH {literal(str(path.absolute()))} AS store{suffix}")
+            break
+        except duckdb.Error as error:
+            text = " ".join(str(error).split())
+            if "lock" not in text.lower():
+                raise InputError(
+                    f"{path} cannot be opened as a history: {text}",
+                    hint="name a file that --store wrote, or a new one",
+                ) from None
+            if time.monotonic() > deadline:
+                raise InputError(
+                    f"{path} is in use by another process", hint="try again when it is done"
+                ) from None
+        time.sleep(pause)
+        pause = min(pause * 1.5, 1.0)
+    try:
+        yield
+    finally:
+        con.execute("DETACH store")
+
+
+def _check_layout(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    rows = con.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'"
+    ).fetchall()
+    names = {row[0] for row in rows}
+    if names and not {"layout", "run", "budget"} <= names:
+        raise InputError(
+            f"{path} is a DuckDB database, but no history", hint="name a file that --store wrote"
+        )
+    if names:
+        version = con.execute("SELECT max(version) FROM store.layout").fetchall()[0][0]
+        if version != _LAYOUT:
+            raise InputError(f"{path} has layout {version}, this version reads {_LAYOUT}")
+
+
+def append(path: Path, compared: Comparison, given: Mapping[str, str]) -> int | None:
+    """Store the budget of the new side; return the number of the run, None if it was there."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no file", hint="name a file of DuckDB")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"the folder of {path} does not exist", hint="create it first")
+    con = compared.con
+    compared.prepare("noise", "setup")
+    content = ",".join(sorted({each.key for each in compared.sides["new"].parts}))
+    with _attached(con, path, read_only=False):
+        try:
+            con.execute("BEGIN")
+            _check_layout(con, path)
+            for statement in _TABLES:
+                con.execute(statement)
+            con.execute(
+                f"INSERT INTO store.layout SELECT {_LAYOUT} WHERE NOT EXISTS (FROM store.layout)"
+            )
+            names, values = list(given), list(given.values())
+            same = con.execute(
+                "SELECT 1 FROM store.run WHERE content = ? AND labels = map(?::VARCHAR[], "
+                "?::VARCHAR[])",
+                [content, names, values],
+            ).fetchall()
+            if same:
+                con.execute("ROLLBACK")
+                return None
+            number = con.execute(
+                "SELECT coalesce(max(run_id), 0) + 1 FROM store.run"
+            ).fetchall()[0][0]
+            con.execute(
+                "INSERT INTO store.run SELECT ?, now() AT TIME ZONE 'UTC', ?, "
+                "(SELECT setup FROM pair.setup), "
+                "(SELECT min(anchor) FROM pair.trace WHERE side = 'new'), "
+                "(SELECT min(gpu) FROM pair.member WHERE side = 'new'), ?, "
+                "map(?::VARCHAR[], ?::VARCHAR[])",
+                [number, content, nsys_sql.__version__, names, values],
+            )
+            con.execute(_BUDGET, [number])
+            con.execute("COMMIT")
+        except BaseException:
+            _rollback(con)
+            raise
+    return int(number)
+
+
+def _rollback(con: duckdb.DuckDBPyConnection) -> None:
+    import duckdb
+
+    try:
+        con.execute("ROLLBACK")
+    except duckdb.Error:
+        pass  # nothing was open any more
+
+
+def read(path: Path, metric: str, wanted: Mapping[str, str]) -> Named:
+    """How a metric developed over the runs that carry all of these labels."""
+    import duckdb
+
+    name = metric.replace("-", "_")
+    if name not in METRICS:
+        raise UsageError(
+            f"there is no metric {metric!r}",
+            hint=near(name, METRICS) or f"metrics: {', '.join(METRICS)}",
+        )
+    if not path.is_file():
+        raise InputError(f"{path} does not exist", hint="`nsys-sql compare --store` writes one")
+    file = query()
+    con = duckdb.connect()
+    try:
+        con.execute("CREATE TABLE wanted (name VARCHAR, value VARCHAR)")
+        for key, value in wanted.items():
+            con.execute("INSERT INTO wanted VALUES (?, ?)", [key, value])
+        con.execute(f"SET VARIABLE metric = {literal(name)}")
+        with _attached(con, path, read_only=True):
+            _check_layout(con, path)
+            try:
+                con.execute(f"CREATE TEMP TABLE result_history AS\n{file.body}")
+                rows = con.execute("SELECT * FROM result_history").fetchall()
+            except duckdb.Error as error:
+                text = " ".join(str(error).split())
+                raise NsysSqlError(f"{file.label} failed: {text}") from error
+    finally:
+        con.close()
+    return Named("history", file.question, file.columns, rows)
+
+
+def plot(rows: Sequence[Mapping[str, object]], width: int) -> str:
+    """Each run as a line: the range of its windows as dashes, the median as a star."""
+    from nsys_sql import humanize
+
+    lows = [int(str(row["min_ns"])) for row in rows]
+    highs = [int(str(row["max_ns"])) for row in rows]
+    if not rows:
+        return ""
+    several = len({row["member"] for row in rows}) > 1
+    heads = [
+        f"{row['run']}" + (f"/{row['member']}" if several else "") + f" {row['labels']}".rstrip()
+        for row in rows
+    ]
+    room = min(max(map(len, heads)), max(12, width // 3))
+    space = max(width - room - 16, 20)
+    low, high = min(lows), max(highs)
+    scale = (space - 1) / (high - low) if high > low else 0.0
+    lines = []
+    for head, row, first, last in zip(heads, rows, lows, highs, strict=True):
+        median = int(str(row["median_ns"]))
+        begin, end, at = (round((value - low) * scale) for value in (first, last, median))
+        cells = [" "] * space
+        cells[begin : end + 1] = "-" * (end + 1 - begin)
+        cells[at] = "*"
+        name = humanize.shorten(humanize.clean(head), room).ljust(room)
+        lines.append(f"{name} |{''.join(cells)}| {humanize.duration(median)}")
+    left, right = humanize.duration(low), humanize.duration(high)
+    lines.append(f"{'':{room}}  {left}{right.rjust(space - len(left))}")
+    return "\n".join(lines)

@@ -131,7 +131,7 @@ class Attached:
     """One trace, attached under `alias`; `shape` says what it holds, `load` how it was read.
 
     `path` is the trace as the user named it, `file` what is read in its place (an export of a
-    report, or an ingested copy in the cache), `members` the files that stay open to queries.
+    report, or an ingested copy in the cache), `members` the files of a folder by table.
     `folder` holds the private copy that was read instead, where one was needed. `warnings` are
     for the user, in the order they were found.
     """
@@ -152,7 +152,7 @@ class Attached:
         self.options = options
         self.alias = ""
         self.load = ""
-        self.members: tuple[Path, ...] = ()
+        self.members: dict[str, Path] = {}
         self.folder: Path | None = None
         self.warnings: list[str] = []
         self._catalog = catalog
@@ -327,9 +327,11 @@ class Attached:
         tables, self._views = parquet.views(self.con, self.original, self.alias, wanted)
         for statement in self._views.values():
             self.execute(statement)
-        self.members = tuple(parquet.files(self.original).values())
+        self.members = parquet.files(self.original)
         return self._checked(
-            Shape(tables, can_scrub=False), {table for table, _ in wanted}, "a folder of Parquet files"
+            Shape(tables, can_scrub=False),
+            {table for table, _ in wanted},
+            "a folder of Parquet files",
         )
 
     def _read_built(self) -> Shape:

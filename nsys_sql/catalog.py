@@ -16,7 +16,7 @@ from nsys_sql import resources
 from nsys_sql.errors import NsysSqlError, UsageError
 
 # The C loader is ten times faster; both are safe loaders.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 KINDS = ("adapter", "macro", "step", "recipe", "note", "invariant")
 _FOLDERS = {kind: f"{kind}s" for kind in KINDS}
@@ -343,7 +343,7 @@ def _read_yaml(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=YAML_LOADER)
     except yaml.YAMLError as error:
         raise NsysSqlError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(data, dict):

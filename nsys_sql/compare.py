@@ -1,8 +1,8 @@
 """Before and after: the facts of two runs in one DuckDB, compared by SQL, one file a question.
 
-`sql/pairs` holds the steps, `sql/compare` the results. Schemas `base` and `new` hold the facts of the
-two sides as survey and comparison share them; in schema `pair` each fact stands once more, for both
-sides, with the pair of devices or ranks it belongs to.
+`sql/pairs` holds the steps, `sql/compare` the results. Schemas `base` and `new` hold the facts of
+the two sides as survey and comparison share them; in schema `pair` each fact stands once more, for
+both sides, with the pair of devices or ranks it belongs to.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Side:
 def threshold(text: str) -> Threshold:
     """Read a `--fail-on`.
 
-    >>> threshold("iteration > +3%")
-    Threshold(text='iteration > +3%', metric='iteration', comparison='>', kind='percent', amount=3.0)
+    >>> threshold("iteration > +3%").kind, threshold("blocking >= 2ms").amount
+    ('percent', 2000000.0)
     """
     found = _THRESHOLD.fullmatch(text)
     if found is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import nsys_sql
 from nsys_sql import commands, compare, formats, history, humanize, output, ranks, render, tasks
-from nsys_sql.compare import Comparison, Side, Threshold
+from nsys_sql.compare import Comparison, Side
 from nsys_sql.errors import (
     AnswerError,
     InputError,
@@ -444,9 +444,7 @@ def json_text(
 # ---------------------------------------------------------------- history
 
 
-def show_history(
-    path: Path, traces: Sequence[Path], options: Mapping[str, Any], warn: Warn
-) -> int:
+def show_history(path: Path, traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     """Append the runs of --add, or print how a metric developed."""
     given = history.labels(options["labels"])
     if traces:
@@ -495,6 +493,3 @@ def _add(
     if not options["quiet"]:
         warn(f"{path}: this {'was there already' if number is None else f'is run {number}'}")
     return 0
-
-
-__all__ = ["Threshold", "run", "sentences", "show_history", "traces_of"]

@@ -115,8 +115,14 @@ def ingested(trace: Path, found: Path, options: Options) -> Path:
         return found
     # What comes with an option from elsewhere is joined when the database is opened.
     alone = replace(
-        options, cache=False, reference_steps=None, callsites=None, metrics_from=None, params={},
-        recipes=(), keep_steps=True,
+        options,
+        cache=False,
+        reference_steps=None,
+        callsites=None,
+        metrics_from=None,
+        params={},
+        recipes=(),
+        keep_steps=True,
     )
     target = cache.place("ingest", _made_from(found, alone))
     if target.is_file():

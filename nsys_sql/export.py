@@ -48,8 +48,13 @@ def exported(report: Path, progress: Progress) -> Path:
     if target.is_file():
         return target
     with cache.making(target, report) as file:
-        _run([program, "export", *_OPTIONS, f"--output={file}", str(report.absolute())],
-             report, file, version, progress)
+        _run(
+            [program, "export", *_OPTIONS, f"--output={file}", str(report.absolute())],
+            report,
+            file,
+            version,
+            progress,
+        )
         if source.stamp(report) != before:
             raise InputError(
                 f"{report} changed while it was exported",
@@ -62,7 +67,10 @@ def _version(program: str) -> str:
     try:
         done = subprocess.run(
             [program, "--version"],
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{program} cannot be run: {error}") from None
@@ -90,8 +98,11 @@ def _run(command: list[str], report: Path, file: Path, version: str, progress: P
     log = file.with_name("nsys.log")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=file.parent,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            command,
+            cwd=file.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
         try:
             while True:

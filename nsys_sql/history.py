@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -153,9 +153,9 @@ def append(path: Path, compared: Comparison, given: Mapping[str, str]) -> int | 
             if same:
                 con.execute("ROLLBACK")
                 return None
-            number = con.execute(
-                "SELECT coalesce(max(run_id), 0) + 1 FROM store.run"
-            ).fetchall()[0][0]
+            number = con.execute("SELECT coalesce(max(run_id), 0) + 1 FROM store.run").fetchall()[
+                0
+            ][0]
             con.execute(
                 "INSERT INTO store.run SELECT ?, now() AT TIME ZONE 'UTC', ?, "
                 "(SELECT setup FROM pair.setup), "
@@ -175,10 +175,8 @@ def append(path: Path, compared: Comparison, given: Mapping[str, str]) -> int | 
 def _rollback(con: duckdb.DuckDBPyConnection) -> None:
     import duckdb
 
-    try:
+    with suppress(duckdb.Error):  # nothing may be open any more
         con.execute("ROLLBACK")
-    except duckdb.Error:
-        pass  # nothing was open any more
 
 
 def read(path: Path, metric: str, wanted: Mapping[str, str]) -> Named:

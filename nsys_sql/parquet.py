@@ -94,4 +94,3 @@ def _then(type_: str, value: str, wanted: str | None) -> tuple[str, str]:
     if wanted is None or type_ == wanted:
         return type_, value
     return wanted, f"TRY_CAST({value} AS {wanted})"
-

@@ -31,6 +31,11 @@ COLOURS = {
     "blocking": "#cc79a7",
     "dependency-stalled": "#b5a642",
     "unattributed": "#7f7f7f",
+    "base": "#7f7f7f",
+    "new": "#4d4d4d",
+    "more": "#d55e00",
+    "less": "#009e73",
+    "median": "#0072b2",
 }
 _PARTS = (
     ("compute", "compute_busy"),
@@ -59,7 +64,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Rows of segments. `upright` draws them as columns; `caption` says what is shown."""
+    """Rows of segments. `upright` draws them as columns; `caption` says what is shown.
+
+    The axis begins at `origin`: only differences that are drawn against it may leave out zero.
+    """
 
     name: str
     title: str
@@ -67,6 +75,7 @@ class Picture:
     axis: str
     rows: Sequence[tuple[str, Sequence[Segment]]]
     upright: bool = False
+    origin: float = 0.0
 
     @property
     def groups(self) -> list[str]:

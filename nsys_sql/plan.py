@@ -101,8 +101,9 @@ class Statement:
     """One statement of a plan.
 
     kind: schema, setting, variable, macro, scrub, table, view, step, stored (a step taken from a
-    built database), recipe. `name` is what it makes or sets. `sql` has no final semicolon. `key` changes when the outcome would; `tables` are
-    the source tables of the trace it ends up reading, `file` is where its text comes from.
+    built database), recipe. `name` is what it makes or sets. `sql` has no final semicolon. `key`
+    changes when the outcome would; `tables` are the source tables of the trace it ends up reading,
+    `file` is where its text comes from.
     """
 
     kind: str

@@ -16,10 +16,9 @@ from typing import Any
 
 import yaml
 
-from nsys_sql.catalog import near
+from nsys_sql.catalog import YAML_LOADER, near
 from nsys_sql.errors import InputError, UsageError
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TOP = ("ranks", "groups", "world_size")
 _ENTRY = ("trace", "rank", "host", "stage", "groups", "process", "device")
 _RULE = ("stream", "class", "type", "name", "communicator")
@@ -138,7 +137,7 @@ def read(path: Path) -> RankMap:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the mapping {path} cannot be read: {error}") from None
     try:
-        root = yaml.compose(text, Loader=_LOADER)
+        root = yaml.compose(text, Loader=YAML_LOADER)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""

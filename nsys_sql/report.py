@@ -144,6 +144,7 @@ class Table:
     columns: Sequence[ColumnLike]
     rows: Sequence[Row]
     left_out: int = 0
+    command: str = ""  # what shows all rows, where it is not `run`
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ class Part:
     sections: list[Section]
     results: dict[str, Report]
     failure: AnswerError | None = None
+    heading: str = ""
 
     @property
     def is_failed(self) -> bool:

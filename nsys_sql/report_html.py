@@ -115,7 +115,8 @@ def _table(table: Table) -> str:
     rest = f'<p class="soft">{escape(more(table))}</p>' if table.left_out else ""
     style = ' class="prose"' if PROSE & {column.name for column in table.columns} else ""
     return (
-        f'<h3>{escape(table.title)} <span class="soft">recipe {escape(table.recipe)}</span></h3>\n'
+        f'<h3>{escape(table.title)} <span class="soft">{"result" if table.command else "recipe"} '
+        f"{escape(table.recipe)}</span></h3>\n"
         f'<div class="scroll"><table{style}><thead><tr>{top}</tr></thead>\n'
         f"<tbody>{lines}</tbody></table></div>{rest}\n"
     )
@@ -168,7 +169,7 @@ def _plot(identifier: str, picture: Picture) -> dict[str, object]:
     if not picture.upright:
         rows["autorange"] = "reversed"
     whole = _whole(picture)
-    scale = {"ticksuffix": f" {picture.axis}", "automargin": True, "range": [0, whole * 1.01]}
+    scale = {"ticksuffix": f" {picture.axis}", "automargin": True, "range": _range(picture, whole)}
     height = 300 if picture.upright else 62 + max(26, 34 - len(names)) * len(names)
     return {
         "id": identifier,
@@ -198,6 +199,10 @@ def _whole(picture: Picture) -> float:
     return max(ends, default=0.0) or 1.0
 
 
+def _range(picture: Picture, whole: float) -> list[float]:
+    return [picture.origin, whole + 0.01 * (whole - picture.origin)]
+
+
 def _key(picture: Picture) -> str:
     """The colours of a picture."""
     named = "".join(
@@ -209,17 +214,19 @@ def _key(picture: Picture) -> str:
 
 def _bars(picture: Picture) -> Iterator[str]:
     """A picture in plain SVG: one strip for each row."""
-    whole = _whole(picture)
+    origin, whole = picture.origin, _whole(picture)
+    scale = 1000 / (whole - origin) if whole > origin else 0.0
     yield '<div class="bars">'
     for name, segments in picture.rows:
         yield f'<span title="{escape(name)}">{escape(name)}</span>'
         yield '<svg viewBox="0 0 1000 16" preserveAspectRatio="none" height="18" role="img">'
         for s in segments:
-            x, width = 1000 * s.start / whole, max(1000 * s.length / whole, 0.1)
+            start = max(s.start, origin)
+            x, width = scale * (start - origin), max(scale * (s.start + s.length - start), 0.1)
             yield (
                 f'<rect x="{x:.2f}" width="{width:.2f}" height="16" '
                 f'fill="{pictures.colour(s.group)}">'
                 f"<title>{escape(s.text)}</title></rect>"
             )
         yield "</svg>"
-    yield f'</div><p class="soft">0 to {whole:.4g} {escape(picture.axis)}</p>'
+    yield f'</div><p class="soft">{origin:.4g} to {whole:.4g} {escape(picture.axis)}</p>'

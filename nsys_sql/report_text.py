@@ -16,7 +16,7 @@ PROSE = {"item", "value", "detail", "remedy", "claim", "basis"}
 
 def title(part: Part) -> str:
     """The heading of a trace's part."""
-    return f"Report of {part.trace['path']}"
+    return part.heading or f"Report of {part.trace['path']}"
 
 
 def cells(table: Table, widest: int) -> list[list[str]]:
@@ -36,7 +36,7 @@ def more(table: Table) -> str:
     """How many rows are not shown, and where they are; empty where all are."""
     if not table.left_out:
         return ""
-    return f"{table.left_out} more rows: nsys-sql run {table.recipe} TRACE"
+    return f"{table.left_out} more rows: nsys-sql {table.command or f'run {table.recipe} TRACE'}"
 
 
 def head(name: str, unit: str) -> str:
@@ -82,7 +82,7 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"**{table.title}** (recipe `{table.recipe}`)"
+    yield f"**{table.title}** ({'result' if table.command else 'recipe'} `{table.recipe}`)"
     yield ""
     yield pipes([head(column.name, column.unit) for column in table.columns])
     yield pipes(["---:" if is_number(column) else "---" for column in table.columns])

@@ -6,11 +6,15 @@ the SQLite extension still open any file. So table functions are allowed by name
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nsys_sql.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsys_sql.macros import Macro
 
 _TABLE_FUNCTIONS = frozenset(
     {
@@ -65,6 +69,15 @@ SECRET_TABLES = frozenset(
 )
 
 
+# Views of DuckDB that tell what this machine is like.
+_TABLES_REFUSED = frozenset({"duckdb_logs", "duckdb_secrets", "duckdb_settings", "pg_settings"})
+# Parameters of our table macros that name a relation.
+_RELATION_PARAMETERS = frozenset({"p_rel", "p_a", "p_b", "p_windows", "p_over"})
+# What DuckDB would take for a file, or for another address of data.
+_FILE = re.compile(r"[/\\*?:]|\.\w+$")
+_PLAIN_NAME = re.compile(r"\w+(\.\w+){0,2}", re.ASCII)
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """The names a query mentions, lower case: relations, functions, and short strings."""
@@ -74,7 +87,9 @@ class Reads:
     texts: frozenset[str]
 
 
-def inspect(tree: Mapping[str, Any], macros: Iterable[str], alias: str, scrubbed: str) -> Reads:
+def inspect(
+    tree: Mapping[str, Any], macros: Mapping[str, Macro], alias: str, scrubbed: str
+) -> Reads:
     """Refuse what a query must not do; return what it mentions.
 
     `tree` is what json_serialize_sql returned, `alias` the database of the trace, `scrubbed` how
@@ -88,7 +103,7 @@ def inspect(tree: Mapping[str, Any], macros: Iterable[str], alias: str, scrubbed
     statements = tree.get("statements", ())
     if len(statements) != 1:
         raise UsageError(f"one query is expected, not {len(statements)}")
-    known = {name.lower() for name in macros}
+    known = {name.lower(): macro for name, macro in macros.items()}
     tables: set[str] = set()
     functions: set[str] = set()
     texts: set[str] = set()
@@ -103,6 +118,8 @@ def inspect(tree: Mapping[str, Any], macros: Iterable[str], alias: str, scrubbed
                     f"the query is refused: table function {name}() is not allowed",
                     hint="an ad-hoc query reads the trace and nothing else",
                 )
+            if name in known:
+                _arguments(known[name], node.get("function", {}), alias, scrubbed)
         elif node.get("class") == "FUNCTION":
             name = _function_name(node)
             functions.add(name)
@@ -134,15 +151,47 @@ def _function_name(node: Mapping[str, Any]) -> str:
     return str(node.get("function_name", "")).lower()
 
 
+def _arguments(macro: Macro, node: Mapping[str, Any], alias: str, scrubbed: str) -> None:
+    """A macro reads what it is told to: only a relation by its plain name."""
+    children = node.get("children", ())
+    for number, child in enumerate(children):
+        parameter = str(child.get("alias") or "").lower()
+        if not parameter and number < len(macro.parameters):
+            parameter = macro.parameters[number].lower()
+        if parameter not in _RELATION_PARAMETERS:
+            continue
+        text = child.get("value", {}).get("value") if "value" in child else None
+        if not isinstance(text, str) or not _PLAIN_NAME.fullmatch(text):
+            raise UsageError(
+                f"the query is refused: nsys.{macro.name}() takes the name of a relation as text",
+                hint="for example 'nsys.op', or the name of a WITH query",
+            )
+        *places, name = text.lower().split(".")
+        _refuse_hidden(name, places, alias, scrubbed)
+
+
 def _table(node: Mapping[str, Any], alias: str, scrubbed: str) -> str:
     name = str(node.get("table_name", "")).lower()
     places = [str(node.get(part) or "").lower() for part in ("catalog_name", "schema_name")]
-    is_hidden = (alias.lower() in places and name in SECRET_TABLES) or name.startswith(
-        scrubbed.lower()
-    )
-    if is_hidden:
+    if _FILE.search(name) and not any(places):
+        raise UsageError(
+            f"the query is refused: {name} is a file, or looks like one",
+            hint="an ad-hoc query reads the trace and nothing else",
+        )
+    if name in _TABLES_REFUSED:
+        raise UsageError(f"the query is refused: {name} is not about the trace")
+    _refuse_hidden(name, places, alias, scrubbed)
+    return name
+
+
+def is_secret(table: str) -> bool:
+    """Whether a table of a trace, in any version of it, holds what nobody is to see."""
+    return re.sub(r"_v[0-9]+$", "", table.lower()) in SECRET_TABLES
+
+
+def _refuse_hidden(name: str, places: list[str], alias: str, scrubbed: str) -> None:
+    if (alias.lower() in places and is_secret(name)) or name.startswith(scrubbed.lower()):
         raise UsageError(
             f"the query is refused: {name} holds the environment of the profiled program",
             hint="read nsys.string, nsys.export_info, nsys.capture_info or nsys.system_env",
         )
-    return name

@@ -629,13 +629,13 @@ class Model:
             reason = error
         files = self.planner.audits(recipe)
         steps = self.planner.closure((file.label, each) for file in files for each in file.inputs)
-        for error, tolerated in self._state.objections:
+        for objection, tolerated in self._state.objections:
             is_fine = recipe.windows_optional or (
                 tolerated and recipe.name in ANSWERS_WITHOUT_STEADY
             )
             is_read = ("steady" if tolerated else "iteration") in steps
             if reason is None and is_read and not is_fine:
-                reason = error
+                reason = objection
         if reason is None:
             return None
         text = reason.message.removeprefix(f"{recipe.name}: ")
@@ -671,9 +671,18 @@ class Model:
         """Close this connection to the outside, for good: no file but the `writable` ones."""
         if self._state.is_locked:
             return
-        paths = ", ".join(
-            literal(str(Path(path).absolute())) for path in (*writable, *self._file.members)
-        )
+        # What is read from files that are closed from now on becomes tables first.
+        closed = {table for table in self._file.members if sandbox.is_secret(table)}
+        if closed:
+            shape = self.planner.shape
+            names = {name: self.planner.adapter(name) for name in self.catalog.adapters}
+            self._build(
+                name
+                for name, file in names.items()
+                if closed.intersection(map(shape.find, planning.source_tables(file)))
+            )
+        open_ = (file for table, file in self._file.members.items() if table not in closed)
+        paths = ", ".join(literal(str(Path(path).absolute())) for path in (*writable, *open_))
         self._execute(f"CREATE SCHEMA IF NOT EXISTS {self.planner.schema}")
         for name, value in (
             ("preserve_insertion_order", "true"),
@@ -690,6 +699,7 @@ class Model:
         self,
         sql: str,
         writable: Iterable[str | os.PathLike[str]] = (),
+        /,
         **params: object,
     ) -> duckdb.DuckDBPyRelation:
         """Answer one SELECT over the canonical relations, steps and recipes, and nothing else.

@@ -163,12 +163,13 @@ class Shell:
             name, _, rest = statement.rstrip(";").partition(" ")
             self._command(name, rest.strip())
         elif found := _SET.match(statement):
-            value = self.model.query(f"SELECT ({found[2]}\n) AS value", **self.variables).fetchone()
+            query = f"SELECT ({found[2]}\n) AS value"
+            value = self.model.query(query, (), **self.variables).fetchone()
             self.variables[found[1].lower()] = value[0] if value else None
         elif found := _RESET.match(statement):
             self.variables.pop(found[1].lower(), None)
         else:
-            relation = self.model.query(statement, **self.variables)
+            relation = self.model.query(statement, (), **self.variables)
             columns = [
                 Column(name, str(kind), humanize.unit_of(name), "")
                 for name, kind in zip(relation.columns, relation.types, strict=True)

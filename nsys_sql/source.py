@@ -35,7 +35,7 @@ class Header:
 
 def _read_folder(path: Path) -> Header:
     """Check that a folder is a Parquet directory export."""
-    names = sorted(os.listdir(path))
+    names = sorted(each.name for each in path.iterdir())
     if any(name.endswith(".parquet") for name in names):
         return Header(False, 0, None, False, 0, is_parquet=True)
     if any(name.endswith(".arrow") for name in names):

@@ -151,23 +151,28 @@ def _share(options: Options, jobs: int) -> Options:
 
 
 Answer = tuple[str | None, Failure | None]
+Task = Callable[[str, str, Options], Answer]
 
 
 def _local(
-    traces: Sequence[Path], folder: Path, options: Options, jobs: int | None
+    traces: Sequence[Path],
+    folder: Path,
+    options: Options,
+    jobs: int | None,
+    task: Task = run_task,
 ) -> Iterator[tuple[Path, Answer]]:
     jobs = min(jobs or cpus(), len(traces))
     own = _share(options, jobs)
     if jobs == 1:
         for trace in traces:
-            yield trace, run_task(str(trace), str(folder), own)
+            yield trace, task(str(trace), str(folder), own)
         return
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
     waiting = [(trace, 1) for trace in reversed(traces)]
     while waiting:
-        yield from _pool(waiting, jobs, context, folder, own)
+        yield from _pool(waiting, jobs, context, folder, own, task)
 
 
 def _pool(
@@ -176,6 +181,7 @@ def _pool(
     context: BaseContext,
     folder: Path,
     options: Options,
+    task: Task,
 ) -> Iterator[tuple[Path, Answer]]:
     """Work off `waiting` from its end, until it is empty or a worker dies.
 
@@ -189,7 +195,7 @@ def _pool(
                 while waiting and len(running) < jobs:
                     trace, attempt = waiting.pop()
                     try:
-                        future = pool.submit(run_task, str(trace), str(folder), options)
+                        future = pool.submit(task, str(trace), str(folder), options)
                     except BrokenExecutor:
                         waiting.append((trace, attempt))
                         break

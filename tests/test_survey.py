@@ -5,8 +5,10 @@ collective from the kernel's name, ordinals, matches, offsets, transfer proxy an
 """
 
 import json
+import os
 import sqlite3
 import statistics
+import warnings
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -565,6 +567,47 @@ def test_two_processes_do_the_same_as_one(four, capsysbinary):
     one = capsysbinary.readouterr().out
     assert command(four, "--format", "csv", "--jobs", "2", parts="two") == 0
     assert capsysbinary.readouterr().out == one
+
+
+def deadly(trace, folder, options):
+    """A task whose worker dies of one trace; it stands here so that other processes find it."""
+    if "killer" in trace:
+        os._exit(9)
+    return trace, None
+
+
+def test_a_trace_that_kills_its_worker_loses_nobody():
+    traces = [Path(name) for name in ("a", "killer", "b", "c", "d")]
+    options = Options(threads=1, memory_limit="256MB")
+    found = dict(tasks._local(traces, Path("."), options, 2, deadly))
+    path, failure = found.pop(Path("killer"))
+    assert path is None and "died" in failure.message and failure.exit_code == 3
+    assert {trace.name: answer for trace, answer in found.items()} == {
+        name: (name, None) for name in "abcd"
+    }
+
+
+def test_a_dask_cluster_does_the_same(four, capsysbinary):
+    distributed = pytest.importorskip("distributed")
+    assert command(four, "--format", "csv") == 0
+    one = capsysbinary.readouterr().out
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster:
+            address = cluster.scheduler_address
+            assert command(four, "--format", "csv", "--scheduler", address, parts="dask") == 0
+    assert capsysbinary.readouterr().out == one
+    assert execute(["survey", str(four / "ranks.yaml"), "--scheduler", "nowhere.json"]) == 2
+
+
+def test_a_rank_whose_windows_count_other_steps_is_told(tmp_path):
+    run = Run(3, grid(3, 1), transformer(3, layers=1), steps=4, first_step={2: 1})
+    rankbuilder.write(run, tmp_path)
+    with opened(tmp_path) as found:
+        (row,) = finding(found, "other steps")
+        assert row["statement"].startswith("1 ranks on the clock of the reference (rank 2")
 
 
 def test_init_writes_what_the_reports_say_and_leaves_the_rest_open(four, capsysbinary):

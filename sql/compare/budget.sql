@@ -1,7 +1,7 @@
 -- budget — how does each metric of the budget compare, and does its change stand out?
 --
--- Every metric by itself: medians of parts need not add up (see reconciliation). The test is Mann and
--- Whitney's U over the windows; the bounds are Hodges and Lehmann's interval of the shift.
+-- Every metric by itself: medians of parts need not add up (see reconciliation). The test is Mann
+-- and Whitney's U over the windows; the bounds are Hodges and Lehmann's interval of the shift.
 --
 -- @grain  one row per pair and metric
 -- @reads  pair.noise, pair.label
@@ -14,7 +14,8 @@
 -- @column low_ns BIGINT ns lower bound of the shift
 -- @column high_ns BIGINT ns upper bound of the shift
 -- @column p_value DOUBLE - probability of such a difference where nothing changed
--- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot tell
+-- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot
+--     tell
 -- @column base_min_ns BIGINT ns least of the base's windows
 -- @column base_max_ns BIGINT ns greatest of the base's windows
 -- @column new_min_ns BIGINT ns least of the new side's windows

@@ -1,8 +1,8 @@
 -- communication — what became of volume, exposed and blocking time of each kind of communication?
 --
 -- Side by side, medians per iteration. Volume is the sum of durations (work), exposed what nothing
--- else covers, blocking what compute waited for: neither stands for another (pitfall 7). Sets overlap,
--- so rows do not add up.
+-- else covers, blocking what compute waited for: neither stands for another (pitfall 7). Sets
+-- overlap, so rows do not add up.
 --
 -- @grain  one row per pair, scope, class and collective
 -- @reads  pair.comm, pair.window, pair.label

@@ -1,8 +1,8 @@
 -- gate — which thresholds were crossed?
 --
 -- Medians are compared with the threshold as they are: a crossing counts whether or not it stands
--- out of the spread, and the verdict says if it does. From a base of 0 every increase is more than any
--- percentage.
+-- out of the spread, and the verdict says if it does. From a base of 0 every increase is more than
+-- any percentage.
 --
 -- @grain  one row per threshold and pair
 -- @reads  pair.threshold, pair.noise, pair.label

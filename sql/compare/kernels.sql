@@ -1,12 +1,12 @@
 -- kernels — which compute kernels became slower, faster, more, fewer, or others?
 --
--- Median work per iteration of each compute kernel, matched by its name. The delta has two parts that
--- add up: `count_ns`, the change of the number of launches at the base's time per launch, and
+-- Median work per iteration of each compute kernel, matched by its name. The delta has two parts
+-- that add up: `count_ns`, the change of the number of launches at the base's time per launch, and
 -- `speed_ns`, the change of the time per launch at the new number. A kernel of one side only is all
 -- count. Where a class has exactly one kernel on either side only, with the same count, the two are
 -- named as counterparts: probably one kernel renamed or re-tuned. The last row of a class is what
--- the medians of its kernels leave of the median of the class, so that its rows add up to the
--- class in the reconciliation.
+-- the medians of its kernels leave of the median of the class, so that its rows add up to the class
+-- in the reconciliation.
 --
 -- @grain  one row per pair, class and kernel, and one remainder per class
 -- @reads  pair.content_pair, pair.measured, pair.label
@@ -24,7 +24,8 @@
 -- @column delta_ns BIGINT ns new less base
 -- @column speed_ns BIGINT ns part of delta_ns: time per launch
 -- @column count_ns BIGINT ns part of delta_ns: number of launches
--- @column counterpart VARCHAR - kernel of the other side that probably replaced it, or that it replaced
+-- @column counterpart VARCHAR - kernel of the other side that probably replaced it, or that it
+--     replaced
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
 -- @invariant parts_add_up speed_ns + count_ns = delta_ns
 -- @pitfall 1, 20

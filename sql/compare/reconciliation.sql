@@ -1,11 +1,11 @@
 -- reconciliation — where did the difference of an iteration come from?
 --
--- The difference of the median iterations, split without a remainder: the rows under a parent add up
--- to the parent's delta in whole nanoseconds. An iteration is compute_busy + launch_starved +
+-- The difference of the median iterations, split without a remainder: the rows under a parent add
+-- up to the parent's delta in whole nanoseconds. An iteration is compute_busy + launch_starved +
 -- blocking + dependency_stalled + unattributed in every window; medians of parts do not add up to
--- the median of the whole, and that remainder is a row of its own. Blocking is split by the class of
--- the operation to blame. Under compute_busy stands the work of each class: volume, not wall time
--- (pitfall 1), so its last row also holds what compute kernels overlap each other.
+-- the median of the whole, and that remainder is a row of its own. Blocking is split by the class
+-- of the operation to blame. Under compute_busy stands the work of each class: volume, not wall
+-- time (pitfall 1), so its last row also holds what compute kernels overlap each other.
 --
 -- @grain  one row per pair and item
 -- @reads  pair.noise, pair.label
@@ -21,7 +21,8 @@
 -- @column low_ns BIGINT ns lower bound of the shift between the windows of both sides
 -- @column high_ns BIGINT ns upper bound
 -- @column p_value DOUBLE - Mann and Whitney's U test over the windows
--- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot tell
+-- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot
+--     tell
 -- @column base_min_ns BIGINT ns least of the base's windows
 -- @column base_max_ns BIGINT ns greatest of the base's windows
 -- @column new_min_ns BIGINT ns least of the new side's windows

@@ -15,7 +15,8 @@
 -- @column base_n BIGINT - steady windows of the base
 -- @column new_n BIGINT - steady windows of the new side
 -- @column verdict VARCHAR - slower, faster, small, no change or cannot tell
--- @column carrier VARCHAR - part of the iteration with the largest delta in that direction that stands out
+-- @column carrier VARCHAR - part of the iteration with the largest delta in that direction that
+--     stands out
 -- @column carrier_ns BIGINT ns its delta
 -- @column inside VARCHAR - class with the largest delta in that direction inside the carrier
 -- @column inside_ns BIGINT ns its delta
@@ -57,7 +58,8 @@ SELECT
     w.p_value,
     w.base_n,
     w.new_n,
-    CASE w.verdict WHEN 'more' THEN 'slower' WHEN 'less' THEN 'faster' ELSE w.verdict END AS verdict,
+    CASE w.verdict WHEN 'more' THEN 'slower' WHEN 'less' THEN 'faster' ELSE w.verdict END
+        AS verdict,
     p.item AS carrier,
     p.delta_ns AS carrier_ns,
     i.class AS inside,

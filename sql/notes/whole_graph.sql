@@ -1,14 +1,12 @@
 -- whole_graph — were CUDA graphs traced as a whole?
 --
--- @reads   nsys.op
+-- @reads   nsys.whole_graph
 -- @pitfall 21
 SELECT
     format(
         'device {}: {} CUDA graph executions were traced as a whole; they count as compute and '
         || 'what ran inside cannot be told (capture with --cuda-graph-trace=node to see it)',
-        device, count(*)
+        device, count
     ) AS note,
-FROM nsys.op
-WHERE kind = 'graph'
-GROUP BY device
+FROM nsys.whole_graph
 ORDER BY device;

@@ -32,7 +32,8 @@ evidence_share AS (
     SELECT
         pair,
         side,
-        string_agg(evidence || format(' {:.0f}%', 100.0 * n / total), ', ' ORDER BY evidence) AS told,
+        string_agg(evidence || format(' {:.0f}%', 100.0 * n / total), ', ' ORDER BY evidence)
+            AS told,
         sum(n) FILTER (WHERE evidence IN ('no_launch', 'unresolved', 'inferred', 'graph'))
             / any_value(total) AS weak,
     FROM (

@@ -18,8 +18,8 @@ WITH counted AS (
     WHERE role = 'compute'
     GROUP BY pair, side, iteration, coalesce(name, '(no name)'), class
     UNION ALL
-    SELECT pair, side, iteration, 'collective', class || ' ' || coalesce(collective, 'other'), class,
-        sum(count), sum(work_ns), NULL
+    SELECT pair, side, iteration, 'collective', class || ' ' || coalesce(collective, 'other'),
+        class, sum(count), sum(work_ns), NULL
     FROM pair.work
     WHERE role = 'comm'
     GROUP BY pair, side, iteration, class, coalesce(collective, 'other')

@@ -3,16 +3,16 @@
 -- The products of matrices tell a model part: GEMMs and attention kernels (a GEMM with
 -- communication inside counts as a GEMM). Names may change freely, since libraries, GPUs and
 -- precisions rename and re-tune kernels. Counts may not, when work goes along: twice the GEMMs of
--- the same size is another part of a model (more layers, more microbatches), twice the GEMMs of half
--- the size is the same part cut in other pieces. So a class differs where its count per iteration
--- differs by more than 2 % (and more than one), and its work differs in the same direction by more
--- than half of that, as logarithms. A side without any GEMM is another part; attention that exists
--- on one side only is another way to compute it. Everything else (norms, elementwise,
--- optimizer) may be fused, split or added: it is described, not refused.
+-- the same size is another part of a model (more layers, more microbatches), twice the GEMMs of
+-- half the size is the same part cut in other pieces. So a class differs where its count per
+-- iteration differs by more than 2 % (and more than one), and its work differs in the same
+-- direction by more than half of that, as logarithms. A side without any GEMM is another part;
+-- attention that exists on one side only is another way to compute it. Everything else (norms,
+-- elementwise, optimizer) may be fused, split or added: it is described, not refused.
 --
 -- Without GEMMs and attention on both sides the kernels themselves tell: another part is where less
--- than half of either side's compute work lies in kernels of both, and the number of compute kernels
--- differs too. Of a CUDA graph that was traced as a whole nothing inside can be told.
+-- than half of either side's compute work lies in kernels of both, and the number of compute
+-- kernels differs too. Of a CUDA graph that was traced as a whole nothing inside can be told.
 --
 -- @grain  one row per pair
 -- @reads  pair.content_pair

@@ -2,11 +2,12 @@
 --
 -- Mann and Whitney's U test: ranks, no assumption about how the times are spread. p is exact up to
 -- 400 in the product of both numbers of windows where no value repeats, else the normal
--- approximation with correction for ties. A difference is called one only when it stands out
--- (p at most alpha) and matters (at least min_change_pct of the base's iteration); one that stands
--- out and is smaller is `small`. Where the windows are too few for any p at most alpha, it stands out when both ranges lie apart by three times the
--- wider one. `no change` takes more than the lack of a difference: the interval of the shift must
--- lie within the material change. What is left cannot be told.
+-- approximation with correction for ties. A difference is called one only when it stands out (p at
+-- most alpha) and matters (at least min_change_pct of the base's iteration); one that stands out
+-- and is smaller is `small`. Where the windows are too few for any p at most alpha, it stands out
+-- when both ranges lie apart by three times the wider one. `no change` takes more than the lack of
+-- a difference: the interval of the shift must lie within the material change. What is left cannot
+-- be told.
 --
 -- Windows of one run say nothing about the next run: clocks, neighbours and inputs change too.
 --

@@ -1,8 +1,8 @@
 -- shift — between which bounds lies the difference of the two sides?
 --
 -- Hodges and Lehmann's interval: of all differences of a window of the new side and one of the
--- base, those at the places that belong to U at this confidence. Of more than 200 windows of a side,
--- 200 spread evenly are taken. No interval where there are too few windows for it.
+-- base, those at the places that belong to U at this confidence. Of more than 200 windows of a
+-- side, 200 spread evenly are taken. No interval where there are too few windows for it.
 --
 -- @grain  one row per pair and item
 -- @reads  pair.sample, pair.window, pair.u_exact

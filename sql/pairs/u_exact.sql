@@ -13,7 +13,13 @@ WITH RECURSIVE shape AS (
     WHERE b.side = 'base' AND b.n * w.n <= 400
 ),
 chosen AS (
-    SELECT base_n, new_n, 0::BIGINT AS rank, 0::BIGINT AS taken, 0::BIGINT AS total, 1.0::DOUBLE AS ways
+    SELECT
+        base_n,
+        new_n,
+        0::BIGINT AS rank,
+        0::BIGINT AS taken,
+        0::BIGINT AS total,
+        1.0::DOUBLE AS ways,
     FROM shape
     UNION ALL
     SELECT

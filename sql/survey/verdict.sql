@@ -7,7 +7,7 @@
 -- straggler (pitfall 24).
 --
 -- @grain  one row per statement
--- @reads  rank.scope, rank.member, rank.aligned, rank.blame, rank.delay, rank.skew,
+-- @reads  rank.scope, rank.member, rank.aligned, rank.aligned_window, rank.blame, rank.delay, rank.skew,
 --         rank.match_set, rank.matched, rank.fingerprint, rank.member_window
 -- @param  threshold_pct DOUBLE = 1 share of an iteration from which a delay counts
 -- @param  repeat_pct DOUBLE = 75 share of the windows from which a straggler repeats
@@ -46,6 +46,26 @@ peers AS (
     INNER JOIN rank.fingerprint AS f ON f.group_id = own.group_id
     GROUP BY f.fingerprint
 ),
+typical_start AS (
+    SELECT iteration, quantile_disc(start_ns, 0.5) AS start_ns
+    FROM rank.aligned_window
+    GROUP BY iteration
+),
+-- Ordinals of windows that count other steps match nothing, or the wrong thing.
+off_by AS (
+    SELECT
+        w.member_id,
+        a.method,
+        CASE WHEN a.method = 'same clock' THEN median(w.start_ns - t.start_ns) ELSE a.offset_ns END
+            AS off_ns,
+        median(w.iteration_ns) AS iteration_ns,
+    FROM rank.aligned_window AS w
+    INNER JOIN typical_start AS t ON t.iteration = w.iteration
+    INNER JOIN rank.aligned AS a ON a.member_id = w.member_id
+    WHERE w.start_ns IS NOT NULL
+    GROUP BY w.member_id, a.method, a.offset_ns
+    HAVING 2 * abs(off_ns) > median(w.iteration_ns)
+),
 said AS (
     SELECT 0 AS seq, 0::BIGINT AS member_id, 'scope' AS finding, NULL::BIGINT AS rank,
         NULL::DOUBLE AS value_ms, NULL::DOUBLE AS share_pct,
@@ -81,6 +101,22 @@ said AS (
         || 'from durations, which does not prove a late finish.'
     FROM rank.aligned AS a
     HAVING count(*) FILTER (WHERE NOT a.is_aligned) > 0
+    UNION ALL
+    SELECT 2, 0, 'other steps', NULL, median(off_ns) / 1e6, NULL,
+        count(*) || ' ranks on the clock of the reference (' || min(m.label)
+        || ', ...) start their windows more than half an iteration away from the others: '
+        || 'their ordinals count other steps. Choose the same steps with --iterations.'
+    FROM off_by AS o
+    INNER JOIN rank.member AS m ON m.member_id = o.member_id
+    WHERE o.method = 'same clock'
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 2, 0, 'other clock', NULL, max(abs(off_ns)) / 1e6, NULL,
+        'The clocks of ' || count(*) || ' ranks are off by more than half an iteration: either '
+        || 'they are, or the ordinals of their windows count other steps.'
+    FROM off_by
+    WHERE method <> 'same clock'
+    HAVING count(*) > 0
     UNION ALL
     SELECT 3, 0, 'unmatched', NULL, NULL,
         100 * coalesce(sum(operations) FILTER (WHERE reason IS NOT NULL), 0) / sum(operations),

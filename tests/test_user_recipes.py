@@ -1,0 +1,315 @@
+"""Recipes of the user's own: found, refused with file and line, checked, documented, compared."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+
+import pytest
+
+import nsys_sql
+from conftest import ROOT
+from nsys_sql import docs, golden, userfiles
+from nsys_sql.catalog import load_catalog
+from nsys_sql.cli import execute
+from nsys_sql.errors import UsageError
+from nsys_sql.macros import collect
+
+EXAMPLES = ROOT / "examples" / "recipes"
+ANCHOR = "nvtx:training_step_*"
+HEAD = """-- probe — what?
+--
+-- @grain  one row
+-- @param  top BIGINT = 1 how many
+-- @column a BIGINT - a
+"""
+QUERY = """SELECT min(start_ns) AS a
+FROM nsys.op
+ORDER BY a;
+"""
+
+
+def write(folder, query=QUERY, head=HEAD, name="probe.sql"):
+    path = folder / name
+    path.write_text(head + query, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trace(fixture_sqlite):
+    return fixture_sqlite("example")
+
+
+@pytest.fixture(scope="module")
+def tiny(fixture_sqlite):
+    return fixture_sqlite("relay")
+
+
+def failure(trace, source):
+    with pytest.raises(UsageError) as caught, nsys_sql.open(trace, recipes=source) as model:
+        model.run("probe")
+    assert caught.value.exit_code == 2
+    return f"{caught.value}; {caught.value.hint}"
+
+
+# ---------------------------------------------------------------- the worked example
+
+
+def test_the_example_agrees_with_the_budget(trace):
+    with nsys_sql.open(trace, anchor=ANCHOR, recipes=EXAMPLES) as model:
+        rows = model.run("alone").fetchall()
+        budget = dict(
+            model.run("budget").filter("device = 0").project("metric, mean_ms").fetchall()
+        )
+    alone = sum(row[6] for row in rows if row[0] == 0)
+    assert alone == pytest.approx(budget["occupied_not_computing"], rel=0.03)
+    assert {row[3] for row in rows} == {7, 20, 24, 28}
+
+
+def test_the_golden_file_of_the_example_is_fresh(trace):
+    assert golden.compare(EXAMPLES, [trace], anchor=ANCHOR) == {}
+
+
+def test_every_way_to_a_user_recipe(trace, capsysbinary, tmp_path):
+    options = ["--recipes", str(EXAMPLES)]
+    assert (
+        execute(["run", "alone", str(trace), "--format", "json", "--anchor", ANCHOR, *options]) == 0
+    )
+    told = json.loads(capsysbinary.readouterr().out)
+    assert {check["name"]: check["status"] for check in told["checks"]} == {"part_of_work": "ok"}
+    assert any("8 steady windows" in note for note in told["notes"])
+    assert execute(["list", *options]) == 0
+    assert b"alone " in capsysbinary.readouterr().out
+    assert execute(["describe", "alone", *options]) == 0
+    assert b"min_us" in capsysbinary.readouterr().out
+    query = "SELECT count(*) AS n FROM alone"
+    assert execute(["sql", str(trace), query, "--format", "csv", "--anchor", ANCHOR, *options]) == 0
+    assert capsysbinary.readouterr().out == f"n\n{len(told['rows'])}\n".encode()
+    assert execute(["show", "alone", str(trace), "--anchor", ANCHOR, *options]) == 0
+    assert b"iv_measure_in" in capsysbinary.readouterr().out
+    page = tmp_path / "page.md"
+    assert docs.main([*options, "-o", str(page)]) == 0
+    assert "## alone" in page.read_text(encoding="utf-8")
+
+
+def test_a_single_file_needs_no_manifest(trace, tmp_path):
+    with nsys_sql.open(trace, recipes=write(tmp_path)) as model:
+        assert model.run("probe").fetchall()[0][0] > 0
+        assert model.notes == ()
+
+
+def test_parameters_and_other_results(trace, tmp_path):
+    query = (
+        "SELECT least(count(*), coalesce(getvariable('top'), 1)::BIGINT)::BIGINT AS a\n"
+        "FROM result_budget_windows ORDER BY a"
+    )
+    with nsys_sql.open(trace, anchor=ANCHOR, recipes=write(tmp_path, query)) as model:
+        assert model.run("probe").fetchall() == [(1,)]
+        assert model.run("probe", top=5).fetchall() == [(5,)]
+
+
+def test_own_notes_and_invariants(trace, tmp_path):
+    write(tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "invariants").mkdir()
+    write(tmp_path / "notes", "SELECT 'so it is' AS note", "-- said — what?\n", "said.sql")
+    rows = "SELECT a FROM result_probe WHERE a > 0"
+    write(tmp_path / "invariants", rows, "-- never — positive?\n", "never.sql")
+    entry = "recipes:\n  probe:\n    notes: [said]\n    invariants: [never]\n"
+    (tmp_path / "recipes.yaml").write_text(entry)
+    with nsys_sql.open(trace, recipes=tmp_path) as model:
+        result = model.result("probe")
+    assert result.notes == ("so it is",)
+    assert [(check.name, check.status) for check in result.checks] == [("never", "fail")]
+
+
+# ---------------------------------------------------------------- what is wrong, and where
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELECT 1 AS a ORDER BY a", "probe.sql:1: the header is missing"),
+        (HEAD.replace("probe", "other") + QUERY, "probe.sql:1: the header names 'other'"),
+        (HEAD.replace("@param", "@parm") + QUERY, "probe.sql:4: unknown tag @parm; did you mean"),
+        (HEAD.replace("BIGINT - a", "") + QUERY, "probe.sql:5: cannot read `@column a`; write"),
+        (HEAD.replace("@grain", "") + QUERY, "probe.sql:1: the header has no @grain; add"),
+        (HEAD.replace("a BIGINT", "a BIGINT;DROP") + QUERY, "probe.sql:5: BIGINT;DROP is no plain"),
+        (HEAD.replace("top BIGINT", "device BIGINT") + QUERY, "probe.sql:4: device is set by an"),
+        (HEAD, "there is no query under the header"),
+        (HEAD + "-- @reads nsys.opp\n" + QUERY, "probe.sql:6: there is no relation nsys.opp; did"),
+        (HEAD + "-- @pitfall one\n" + QUERY, "probe.sql:6: cannot read `@pitfall one`"),
+        (
+            HEAD + QUERY.replace("min(", "getvariable('tip') + min("),
+            "probe.sql:6: the query gets the variable 'tip', which is not declared; did you mean",
+        ),
+        (HEAD + QUERY.replace("min(", ",min("), "probe.sql:6: syntax error at or near"),
+        (
+            HEAD + QUERY.replace("nsys.op", "nsys.opp"),
+            "probe.sql:7: unknown relation nsys.opp; did",
+        ),
+        (HEAD + QUERY.replace("nsys.op", "op"), "probe.sql:7: unknown relation op; write nsys.op"),
+        (
+            HEAD + QUERY.replace("nsys.op", "trace.CUPTI_ACTIVITY_KIND_KERNEL"),
+            "probe.sql:7: a recipe cannot read trace.CUPTI_ACTIVITY_KIND_KERNEL",
+        ),
+        (HEAD + QUERY.replace("nsys.op", "'x.csv'"), "probe.sql:7: unknown relation x.csv"),
+        (
+            HEAD + QUERY.replace("nsys.op", "read_csv('x')"),
+            "probe.sql:7: table function read_csv()",
+        ),
+        (
+            HEAD + QUERY.replace("nsys.op", "nsys.iv_union('trace.StringIds', 1)"),
+            "probe.sql:7: unknown relation 'trace.StringIds'",
+        ),
+        (
+            HEAD + QUERY.replace("nsys.op", "nsys.iv_union('tr' || 'ace.StringIds', 1)"),
+            "probe.sql:7: nsys.iv_union takes the name of a relation as text",
+        ),
+        (HEAD + QUERY.replace("nsys.op", "nsys.iv_unite('x', 1)"), "probe.sql:7: unknown macro"),
+        (HEAD + QUERY.replace("min(", "getenv('HOME') || min("), "probe.sql:6: function getenv()"),
+        (HEAD + "DROP TABLE nsys.op;", "probe.sql:6: only one SELECT is allowed"),
+        (HEAD + "SELECT 1 AS a; SELECT 2 AS a;", "2 queries, one is expected"),
+        (HEAD + QUERY.replace("ORDER BY a", ""), "the result has no order; end the query with"),
+        (
+            HEAD + QUERY.replace("AS a", "AS a, 1 AS b"),
+            "probe.sql:6: the query returns the column b, which is not declared; add `-- @column b",
+        ),
+        (
+            HEAD + "-- @column b BIGINT - b\n" + QUERY,
+            "probe.sql:6: the query does not return the column b",
+        ),
+        (
+            HEAD + QUERY.replace("min(start_ns)", "min(start_ns)::INTEGER"),
+            "probe.sql:5: column a is declared BIGINT, the query returns INTEGER; cast it: a::BIG",
+        ),
+        (
+            HEAD + QUERY.replace("start_ns", "begin_ns"),
+            'probe.sql:6: Binder Error: Referenced column "begin_ns" not found in FROM clause!',
+        ),
+        (HEAD + "-- @invariant low b < 1\n" + QUERY, "probe.sql:6: the check low cannot be eval"),
+        (
+            HEAD + "-- @invariant low a < (SELECT max(start_ns) FROM nsys.op)\n" + QUERY,
+            "probe.sql:6: low reads another relation; a check is a boolean expression",
+        ),
+        (
+            HEAD + "-- @invariant low a > 0) OR true; DROP TABLE nsys.op; --\n" + QUERY,
+            "probe.sql:6: low:",
+        ),
+    ],
+)
+def test_a_bad_recipe_is_told_with_file_line_and_remedy(tiny, tmp_path, text, words):
+    path = tmp_path / "probe.sql"
+    path.write_text(text, encoding="utf-8")
+    assert words in failure(tiny, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("recipes:\n  probee: {}\n", "recipes.yaml:2: there is no probee.sql beside"),
+        ("recipes:\n  probe: {notes: [windws]}\n", "the note 'windws', which does not exist; did"),
+        ("recipes:\n  probe: {note: []}\n", "recipes.yaml:2: unknown key 'note'; did you mean"),
+        ("order: [x]\n", "recipes.yaml:1: unknown key 'order'"),
+        ("recipes: [probe]\n", "recipes.yaml:1: a mapping is expected here"),
+        ("recipes:\n  probe: {notes: windows}\n", "recipes.yaml:2: a list like"),
+        ("recipes: {\n", "this is not valid YAML"),
+    ],
+)
+def test_a_bad_manifest_is_told_with_its_line(tiny, tmp_path, text, words):
+    write(tmp_path)
+    (tmp_path / "recipes.yaml").write_text(text, encoding="utf-8")
+    assert words in failure(tiny, tmp_path)
+
+
+def test_bad_sources(trace, tmp_path, capsys):
+    assert "no such file or folder" in failure(trace, tmp_path / "none")
+    assert "holds no recipe" in failure(trace, tmp_path)
+    taken = HEAD.replace("probe", "budget")
+    path = write(tmp_path, head=taken, name="budget.sql")
+    assert "there already is a recipe budget, sql/recipes/budget.sql" in failure(trace, path)
+    assert execute(["run", "probe", str(trace), "--recipes", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_parameters_that_name_a_relation_are_known():
+    """Every parameter that a macro hands to query_table is checked when a recipe calls it."""
+    macros = collect(load_catalog().macros.values(), ()).values()
+    given = {
+        name for macro in macros for name in macro.parameters if f"query_table({name})" in macro.sql
+    }
+    assert given and given <= userfiles._RELATION_PARAMETERS
+
+
+# ---------------------------------------------------------------- installed recipes
+
+
+def installed(monkeypatch, **points):
+    """Pretend that distributions are installed that offer these objects."""
+
+    class Point:
+        dist = None
+
+        def __init__(self, name, value):
+            self.name, self.value = name, value
+
+        def load(self):
+            if isinstance(self.value, Exception):
+                raise self.value
+            return self.value
+
+    found = [Point(name, value) for name, value in points.items()]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found)
+
+
+def test_recipes_of_installed_distributions(trace, monkeypatch, capsys, tmp_path):
+    installed(monkeypatch, team=lambda: [str(EXAMPLES)], other=write(tmp_path))
+    assert {"alone", "probe"} <= userfiles.full_catalog().recipes.keys()
+    assert {"alone", "probe"}.isdisjoint(load_catalog().recipes)
+    assert execute(["run", "probe", str(trace), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("a\n")
+
+
+def test_a_broken_distribution_is_left_out_and_named(trace, monkeypatch, capsys, tmp_path):
+    bad = write(tmp_path, head=HEAD.replace("@grain", "@grian"))
+    installed(monkeypatch, bad=bad, worse=ImportError("no module"), good=EXAMPLES)
+    catalog = userfiles.full_catalog()
+    assert "alone" in catalog.recipes and "probe" not in catalog.recipes
+    assert [text.split(" of ")[0] for text in catalog.problems] == [
+        "the recipes bad",
+        "the recipes worse",
+    ]
+    assert execute(["run", "devices", str(trace), "--format", "csv"]) == 0
+    assert "unknown tag @grian" in capsys.readouterr().err
+    assert execute(["list"]) == 0
+    assert "no module" in capsys.readouterr().err
+    assert execute(["describe", "probe"]) == 2
+    assert "are left out" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- golden files
+
+
+def test_golden_files_are_written_and_compared(trace, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("CI", raising=False)
+    write(tmp_path)
+    arguments = [str(tmp_path), str(trace)]
+    assert golden.main(arguments) == 5
+    assert "missing" in capsys.readouterr().out
+    assert golden.main([*arguments, "--update"]) == 0
+    kept = tmp_path / "golden" / "example" / "probe.csv"
+    assert kept.read_text(encoding="utf-8").startswith("a\n")
+    assert golden.main(arguments) == 0
+    write(tmp_path, QUERY.replace("min(", "max("))
+    capsys.readouterr()
+    assert golden.main(arguments) == 5
+    assert "\n-" in capsys.readouterr().out
+    monkeypatch.setenv("CI", "true")
+    assert golden.main([*arguments, "--update"]) == 2
+    assert Path(kept).read_text(encoding="utf-8").startswith("a\n")
+
+
+def test_an_error_is_an_answer(trace, tmp_path):
+    source = write(tmp_path, head=HEAD + "-- @needs gpu_metric\n")
+    golden.compare(source, [trace], update=True)
+    text = (tmp_path / "golden" / "example" / "probe.csv").read_text(encoding="utf-8")
+    assert text.startswith("exit 4: probe: this export has no gpu metric table")

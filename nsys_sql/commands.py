@@ -7,7 +7,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -243,9 +243,15 @@ def query_text(query: str | None, file: Path | None) -> str:
             return file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {file}: {error}") from error
-    if query in (None, "-") and sys.stdin.isatty():
+    if query is not None and query != "-":
+        return query
+    text = ""
+    if query == "-" or file is not None or not sys.stdin.isatty():
+        with suppress(OSError):
+            text = sys.stdin.read()
+    if not text.strip():
         raise UsageError("there is no query", "give one, -f FILE.sql, or one on standard input")
-    return sys.stdin.read() if query in (None, "-") else str(query)
+    return text
 
 
 def show(recipe: str, trace: Path, options: Options, warn: Warn) -> int:

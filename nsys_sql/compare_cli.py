@@ -302,12 +302,15 @@ def _table(
 
 
 def _label(each: Named) -> str:
-    labels = dict.fromkeys(
-        f"pair {row['pair']}: {row['label']}" if row["pair"] else str(row["label"])
-        for row in each.dicts()
-        if row.get("label")
+    told: dict[str, list[str]] = {}
+    for row in each.dicts():
+        if row.get("label"):
+            told.setdefault(row["label"], []).append(str(row["pair"]))
+    if len(told) == 1:
+        return next(iter(told))
+    return " | ".join(
+        f"pair {', '.join(dict.fromkeys(pairs))}: {label}" for label, pairs in told.items()
     )
-    return " | ".join(labels)
 
 
 def _narrow(each: Named, report: Report) -> Report:
@@ -406,7 +409,7 @@ def json_text(
 ) -> str:
     """The usual envelope with `traces`; what differs stands before any delta."""
     envelopes = {each.name: formats.envelope(_report(each, compared)) for each in results}
-    first = next((e for e in results if e.name not in compare.ALWAYS), results[0])
+    first = next((each for each in results if each.name == "reconciliation"), results[0])
     found: dict[str, object] = {
         "recipe": "compare",
         "nsys_sql_version": nsys_sql.__version__,

@@ -360,9 +360,9 @@ def test_u_is_exact(lab):
 
 def test_the_gate(lab, capsys):
     both = ("compare", lab.path("base"), lab.path("more"), "--quiet")
-    assert lab.cli(*both, "--fail-on", "iteration > +3%") == 6
+    assert lab.cli(*both, "--fail-on", "iteration > +2%") == 6
     out, err = capsys.readouterr()
-    assert "compare gate" in out and "CROSSED iteration > +3%" in err
+    assert "compare gate" in out and "CROSSED iteration > +2%" in err
     for text, code in (
         ("iteration > +30%", 0),
         ("blocking>=+0.4ms", 6),

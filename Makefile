@@ -1,7 +1,7 @@
 # Optional shortcuts; `make check` is what a change must pass.
 PYTHON ?= .venv/bin/python
 
-.PHONY: setup test lint docs golden check
+.PHONY: setup test lint docs golden notebooks check
 
 setup:
 	python3 -m venv .venv
@@ -20,6 +20,10 @@ docs:
 
 golden:
 	$(PYTHON) -m pytest -q tests/test_golden.py --update-golden
+
+notebooks:
+	$(PYTHON) -m pip install --quiet -e '.[notebooks]'
+	$(PYTHON) -m pytest -q tests/test_notebooks.py
 
 check: lint test
 	$(PYTHON) -m nsys_sql.docs --check

@@ -162,22 +162,26 @@ def _(con, mo, nsys):
 
 @app.cell
 def _(lengths, plt):
-    names = {3: "1 us", 4: "10 us", 5: "100 us", 6: "1 ms", 7: "10 ms", 8: "100 ms", 9: "1 s"}
+    units = ("ns", "us", "ms", "s")
     causes = ["launch_starved_ms", "blocking_ms", "dependency_stalled_ms"]
     rows = lengths.to_dicts() if hasattr(lengths, "to_dicts") else lengths.to_dict("records")
     devices = sorted({row["device"] for row in rows})
     figure, axes = plt.subplots(1, len(devices), sharey=True, squeeze=False, figsize=(9, 3.5))
     for axis, device in zip(axes[0], devices, strict=True):
         own = [row for row in rows if row["device"] == device]
-        labels = ["from " + names.get(row["magnitude"], "0") for row in own]
+        labels = [
+            f"{10 ** (row['magnitude'] % 3)} {units[min(row['magnitude'] // 3, 3)]}" for row in own
+        ]
         base = [0.0] * len(own)
         for cause in causes:
             values = [row[cause] for row in own]
             axis.bar(labels, values, bottom=base, label=cause.removesuffix("_ms"))
             base = [low + value for low, value in zip(base, values, strict=True)]
         axis.set_title(f"device {device}")
+        axis.set_xlabel("gaps of this length, up to ten times it")
     axes[0][0].set_ylabel("time without compute, ms")
     axes[0][-1].legend()
+    figure.tight_layout()
     figure
     return (figure,)
 

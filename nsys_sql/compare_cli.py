@@ -362,7 +362,7 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             "cannot tell": "whether that is a change cannot be told from these windows",
         }[row["verdict"]]
         text = (
-            f"{row['base']} to {row['new']}: an iteration takes "
+            f"{row['before']} to {row['after']}: an iteration takes "
             f"{humanize.duration(row['base_ns'])}, then {humanize.duration(row['new_ns'])}: "
             f"{signed(row['delta_ns'])}, {signed_pct(row['delta_pct'])} ({spread}): {said}."
         )

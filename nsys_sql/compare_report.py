@@ -26,8 +26,8 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
     "verdict": (
         2,
         "Verdict of each pair",
-        "pair base new base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict carrier "
-        "carrier_ns inside inside_ns",
+        "pair before after base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict carrier "
+        "inside",
         0,
     ),
     "reconciliation": (
@@ -106,7 +106,7 @@ def _part(
         place, title, columns, most = _TABLES[name]
         if place <= len(sections):
             table = _table(each, title, columns.split(), most)
-            if table.rows:
+            if table.rows and not (name == "verdict" and len(table.rows) == 1):
                 sections[place - 1].tables.append(table)
     sections[0].sentences = list(_comparability(compared, results))
     sections[0].notes = list(compared.notes)

@@ -35,6 +35,7 @@ _FLAG_COLUMNS = {
     "cuda": "`--trace=cuda`",
     "nvtx": "`--trace=nvtx`",
     "event": "CUDA events",
+    "osrt": "`--trace=osrt`",
     "metrics": "`--gpu-metrics-devices`",
     "option": "option of nsys-sql",
 }
@@ -60,6 +61,7 @@ def pages() -> dict[str, str]:
     return {
         "recipes.md": recipes_page(catalog),
         "survey-results.md": survey_page(),
+        "compare-results.md": compare_page(),
         "canonical.md": canonical_page(catalog),
         "cli.md": cli_page(),
         "capture.md": _spliced("capture.md", "recipes and flags", flags_table(catalog)),
@@ -104,6 +106,24 @@ def survey_page() -> str:
         *(_recipe(file, load_catalog()) for file in results.values()),
         "## Relations\n\nWhat they are made of, one row set over all ranks each.",
         *(_relation(file, "rank.") for file in steps.values()),
+    )
+
+
+def compare_page() -> str:
+    """Every result of `nsys-sql compare` and `history`, and the relations behind them."""
+    from nsys_sql import compare, history
+
+    steps, results = compare.files()
+    shown = [*(results[name] for name in compare.RESULTS), history.query()]
+    index = [(f"[`{r.name}`](#{r.name})", _cell(r.question)) for r in shown]
+    return _page(
+        "# Results of a comparison",
+        "`nsys-sql compare BASE TRACE --format json` prints them all, `--result NAME` one;"
+        " `history` is what `nsys-sql history` prints. [compare.md](compare.md) explains them.",
+        _table(("result", "question"), index),
+        *(_recipe(file, load_catalog()) for file in shown),
+        "## Relations\n\nWhat they are made of, one row set over all pairs each.",
+        *(_relation(file, "pair.") for file in steps.values()),
     )
 
 

@@ -335,7 +335,7 @@ def test_u_is_exact(lab):
     from itertools import combinations
 
     with lab.compare("base", "again") as compared:
-        compared.prepare("u_exact")
+        compared.prepare("sample", "u_exact")
         found = dict(
             compared.con.execute("SELECT u, at_most FROM pair.u_exact ORDER BY u").fetchall()
         )

@@ -52,6 +52,8 @@ def test_commands_in_the_docs_exist(page):
     for block in blocks(page.read_text(encoding="utf-8"), "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
+            ends = [at for at, word in enumerate(words) if word in ("&&", "|", ">", "<")]
+            words = words[: min(ends, default=len(words))]
             if not words or words[0] != "nsys-sql":
                 continue
             command = cli.commands[words[1]]
@@ -72,6 +74,11 @@ def test_links_lead_somewhere(page):
                 heads = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
                 anchors[path] = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in heads}
             assert fragment in anchors[path], f"{page.name} links to {target}#{fragment}"
+
+
+def test_the_index_lists_every_page():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if f"({page.name})" not in index] == ["index.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -158,7 +158,7 @@ def test_parameters_are_checked(trace):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("count(*) AS", "count(*)::INTEGER AS", "declares column kernel_count BIGINT"),
+        ("count(*) AS", "count(*)::INTEGER AS", "column kernel_count is declared BIGINT"),
         ("AS kernel_count", "AS kernels", "declares the columns stream_id, kernel_count, word"),
         ("@invariant some kernel_count > 0", "@invariant some nothing > 0", "check some cannot be"),
         ("nsys.kernel AS k", "nsys.colonel AS k", "reads nsys.colonel"),

@@ -13,7 +13,7 @@ import nsys_sql
 from conftest import FIXTURES, GOLDEN
 from nsys_sql.catalog import load_catalog
 from nsys_sql.cli import cli
-from nsys_sql.formats import Report, csv_text
+from nsys_sql.golden import answer
 
 # Every operation as an event of a viewer is too long to read: test_timeline reads what matters.
 RECIPES = sorted(load_catalog().recipes.keys() - {"trace-events"})
@@ -51,25 +51,10 @@ def models(fixture_sqlite):
         each.close()
 
 
-def answer(models, name, recipe):
-    try:
-        result = models(name).result(recipe)
-    except nsys_sql.NsysSqlError as error:
-        return f"exit {error.exit_code}: " + " ".join(str(error).split()) + "\n"
-    report = Report(recipe, "", {}, columns=result.columns, rows=result.rows)
-    remarks = [
-        f"# {check.status} {check.name}: {check.detail}\n"
-        for check in result.checks
-        if check.status != "ok"
-    ]
-    remarks += [f"# note: {note}\n" for note in result.notes]
-    return csv_text([report]) + "".join(remarks)
-
-
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_golden(name, recipe, models, fixture_sqlite, pytestconfig):
-    text = answer(models, name, recipe).replace(str(fixture_sqlite(name)), f"{name}.sqlite")
+def test_golden(name, recipe, models, pytestconfig):
+    text = answer(models(name), recipe, f"{name}.sqlite")
     golden = GOLDEN / name / f"{recipe}.csv"
     if pytestconfig.getoption("--update-golden"):
         golden.parent.mkdir(parents=True, exist_ok=True)

@@ -36,10 +36,9 @@ def test_the_pasted_recipes_are_the_shipped_ones():
 
 @pytest.fixture
 def quiet(monkeypatch, fixture_sqlite):
-    """The example trace, a backend without a screen, and no reporting to anybody."""
+    """The example trace, and no reporting to anybody."""
     monkeypatch.setenv("NSYS_SQL_TRACE", str(fixture_sqlite("example")))
     monkeypatch.setenv("PLOOMBER_STATS_ENABLED", "false")
-    monkeypatch.setenv("MPLBACKEND", "Agg")
 
 
 @pytest.mark.filterwarnings("default")
@@ -49,7 +48,6 @@ def test_the_jupyter_notebook_runs(quiet):
     pytest.importorskip("sql", reason="jupysql")
     pytest.importorskip("matplotlib")
     notebook = nbformat.read(NOTEBOOK, 4)
-    # the plot of the notebook itself needs the backend of the kernel
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     outputs = [out for cell in notebook.cells for out in cell.get("outputs", ())]
     assert any("image/png" in out.get("data", {}) for out in outputs)
@@ -59,7 +57,8 @@ def test_the_jupyter_notebook_runs(quiet):
 
 
 @pytest.mark.filterwarnings("default")
-def test_the_marimo_notebook_runs(quiet):
+def test_the_marimo_notebook_runs(quiet, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")  # no screen; the kernel of Jupyter brings its own
     pytest.importorskip("marimo")
     pytest.importorskip("matplotlib")
     spec = importlib.util.spec_from_file_location("gaps_notebook", MARIMO)

@@ -4,15 +4,17 @@ import importlib.metadata
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import nsys_sql
 from conftest import ROOT
-from nsys_sql import docs, golden, userfiles
+from nsys_sql import database, docs, golden, userfiles
 from nsys_sql.catalog import load_catalog
 from nsys_sql.cli import execute
 from nsys_sql.errors import UsageError
 from nsys_sql.macros import collect
+from nsys_sql.options import Options
 
 EXAMPLES = ROOT / "examples" / "recipes"
 ANCHOR = "nvtx:training_step_*"
@@ -89,6 +91,18 @@ def test_every_way_to_a_user_recipe(trace, capsysbinary, tmp_path):
     page = tmp_path / "page.md"
     assert docs.main([*options, "-o", str(page)]) == 0
     assert "## alone" in page.read_text(encoding="utf-8")
+
+
+def test_build_and_attach_take_them_too(trace, tmp_path):
+    with nsys_sql.open(trace, anchor=ANCHOR, recipes=EXAMPLES) as model:
+        rows = model.run("alone").fetchall()
+    built = tmp_path / "example.duckdb"
+    database.build(trace, built, Options(anchor=ANCHOR, recipes=(str(EXAMPLES),)))
+    with duckdb.connect(built, read_only=True) as con:
+        assert con.sql("FROM alone").fetchall() == rows
+    with duckdb.connect() as con:
+        nsys_sql.attach(con, trace, "mine", anchor=ANCHOR, recipes=EXAMPLES)
+        assert con.sql("FROM mine.alone").fetchall() == rows
 
 
 def test_a_single_file_needs_no_manifest(trace, tmp_path):

@@ -27,10 +27,12 @@ function draw(paper) {
   }
 }
 draw(false);
+// At once, so that no frame shows pictures of another width, then not more often than needed.
 let timer;
 addEventListener('resize', () => {
+  if (timer === undefined) draw(false);
   clearTimeout(timer);
-  timer = setTimeout(() => draw(false), 150);
+  timer = setTimeout(() => { timer = undefined; draw(false); }, 150);
 });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(false));
 addEventListener('beforeprint', () => draw(true));

@@ -3,8 +3,8 @@
 -- @grain  one row per pair
 -- @reads  pair.noise, pair.label, pair.member
 -- @column pair BIGINT - devices or ranks that were compared, see members
--- @column base VARCHAR - what the base is
--- @column new VARCHAR - what the new side is
+-- @column before VARCHAR - device or rank of the base
+-- @column after VARCHAR - device or rank of the new side
 -- @column base_ns BIGINT ns iteration of the base, median
 -- @column new_ns BIGINT ns iteration of the new side, median
 -- @column delta_ns BIGINT ns new less base
@@ -47,8 +47,8 @@ inner_part AS (
 )
 SELECT
     w.pair,
-    b.label AS base,
-    m.label AS new,
+    b.label AS before,
+    m.label AS after,
     w.base_ns,
     w.new_ns,
     w.delta_ns,

@@ -9,6 +9,9 @@
 -- a difference: the interval of the shift must lie within the material change. What is left cannot
 -- be told.
 --
+-- Of many quantities some stand out by chance. So the iteration is asked first: where it does not
+-- stand out, a part of it does only at alpha divided by the number of quantities.
+--
 -- Windows of one run say nothing about the next run: clocks, neighbours and inputs change too.
 --
 -- @grain  one row per pair and item
@@ -88,21 +91,32 @@ tested AS (
     LEFT JOIN pair.u_exact AS least_p
         ON least_p.base_n = s.base_n AND least_p.new_n = s.new_n AND least_p.u = 0
 ),
-judged AS (
+alone AS (
     SELECT
         t.*,
-        f.low_ns,
-        f.high_ns,
+        p.alpha,
         p.min_change_pct / 100 * t.iteration_ns AS material_ns,
         CASE
             WHEN least(t.base_n, t.new_n) < 3 THEN false
             WHEN t.attainable_p <= p.alpha THEN t.p_value <= p.alpha
             ELSE greatest(t.base_min_ns - t.new_max_ns, t.new_min_ns - t.base_max_ns)
                 > 3 * greatest(t.base_max_ns - t.base_min_ns, t.new_max_ns - t.new_min_ns)
-        END AS stands_out,
+        END AS stands_out_alone,
     FROM tested AS t
     CROSS JOIN params AS p
-    LEFT JOIN pair.shift AS f ON f.pair = t.pair AND f.item = t.item
+),
+judged AS (
+    SELECT
+        a.*,
+        f.low_ns,
+        f.high_ns,
+        a.stands_out_alone
+            AND (
+                bool_or(a.stands_out_alone AND a.item = 'iteration') OVER (PARTITION BY a.pair)
+                OR a.p_value <= a.alpha / count(*) OVER (PARTITION BY a.pair)
+            ) AS stands_out,
+    FROM alone AS a
+    LEFT JOIN pair.shift AS f ON f.pair = a.pair AND f.item = a.item
 )
 SELECT
     pair,

@@ -20,7 +20,7 @@
 -- @column    pid BIGINT - process that issued it
 -- @column    context_id BIGINT - CUDA context it ran in
 -- @column    stream_id BIGINT - CUDA stream it ran on, unique inside the context only
--- @column    count BIGINT - stretches of waiting that begin in a steady iteration
+-- @column    count DOUBLE count stretches of waiting that begin in an iteration, median
 -- @column    median_ms DOUBLE ms blocking time in an iteration, median
 -- @column    min_ms DOUBLE ms least
 -- @column    max_ms DOUBLE ms greatest
@@ -84,7 +84,7 @@ producer AS (
         process,
         context_id,
         stream_id,
-        sum(count)::BIGINT AS count,
+        list(count) AS counts,
         sum(blocking_ns)::BIGINT AS total_ns,
         list(blocking_ns) AS in_windows,
     FROM in_window
@@ -99,7 +99,7 @@ measured AS (
         p.process,
         p.context_id,
         p.stream_id,
-        p.count,
+        nsys.padded_median(p.counts, w.n)::DOUBLE AS count,
         p.total_ns,
         nsys.padded_median(p.in_windows, w.n) AS median_ns,
         nsys.padded_min(p.in_windows, w.n) AS min_ns,

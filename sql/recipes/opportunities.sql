@@ -120,7 +120,7 @@ SELECT
     CASE WHEN o.certain_pct >= 50 THEN 'measured' ELSE 'inferred' END AS status,
     format(
         '{:.1f} % of the iteration, {:.1f} % of its time without compute; in {} of {} iterations; '
-        || '{:.0f} % of it with known launch and dependencies{}; {} gaps, longest {:.3f} ms{}',
+        || '{:.0f} % of it with known launch and dependencies{}; {} gaps, longest {:.3f} ms{}{}',
         100 * o.median_ns / o.step_ns,
         coalesce(100 * o.median_ns / nullif(o.absent_ns, 0), 0),
         o.n_present,
@@ -133,6 +133,12 @@ SELECT
         o.longest_ns / 1e6,
         CASE
             WHEN o.cause = 'launch' THEN format(', {:.0f} % of it in pauses', o.long_pct) ELSE ''
+        END,
+        CASE
+            WHEN o.beside_pct >= 1
+                THEN format(', {:.0f} % of it while copies, communication or spinning kernels ran',
+                    o.beside_pct)
+            ELSE ''
         END
     ) AS evidence,
     o.action,

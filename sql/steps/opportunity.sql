@@ -4,7 +4,8 @@
 -- the cause counts 0. R of no window exceeds its T, so the medians do not either. The rest says
 -- what R rests on. A bound of blocking time is low where dependencies of the device are unknown:
 -- more may block. A bound of launch-starved time is high where they are unknown (something else
--- may have been running that had to end first), and low where launches are unknown.
+-- may have been running that had to end first) or where other operations ran in a twentieth of it
+-- or more (one of them may have had to end first), and low where launches are unknown.
 --
 -- Confidence is `high` where at least 95 % of the time rests on known launches and dependencies,
 -- n is 5 or more and (max - min) is at most half of the median; `medium` where at least half of
@@ -33,6 +34,7 @@
 -- @column inferred_pct   DOUBLE  pct of the time that rests on inferred pairs
 -- @column long_pct       DOUBLE  pct of the time in gaps of stall_ms or more
 -- @column longest_ns     BIGINT  ns most in one gap
+-- @column beside_pct     DOUBLE  pct of launch-starved time with another operation on the device
 -- @column bound_kind     VARCHAR -  resolved, or lower, upper or mixed bound; perturbed
 -- @column confidence     VARCHAR -  high, medium or low
 -- @column is_material    BOOLEAN -  1 % of the iteration or more, median
@@ -98,6 +100,7 @@ measured AS (
         coalesce(100 * e.inferred_ns / e.total_ns, 0)::DOUBLE AS inferred_pct,
         coalesce(100 * e.long_ns / e.total_ns, 0)::DOUBLE AS long_pct,
         coalesce(e.longest_ns, 0) AS longest_ns,
+        coalesce(100 * e.beside_ns / e.total_ns, 0)::DOUBLE AS beside_pct,
         coalesce(b.has_unknown_waits, false) AS has_unknown_waits,
         coalesce(b.has_unknown_launches, false) AS has_unknown_launches,
         -- one reference step has no spread to compare with: a slowdown then counts as material
@@ -134,11 +137,12 @@ SELECT
     inferred_pct,
     long_pct,
     longest_ns,
+    beside_pct,
     CASE
         WHEN cause = 'blocking' AND (has_unknown_waits OR has_unknown_launches) THEN 'lower bound'
         WHEN cause = 'blocking' THEN 'resolved'
-        WHEN has_unknown_waits AND has_unknown_launches THEN 'mixed bound'
-        WHEN has_unknown_waits THEN 'upper bound'
+        WHEN (has_unknown_waits OR beside_pct >= 5) AND has_unknown_launches THEN 'mixed bound'
+        WHEN has_unknown_waits OR beside_pct >= 5 THEN 'upper bound'
         WHEN has_unknown_launches THEN 'lower bound'
         ELSE 'resolved'
     END || CASE WHEN is_perturbed THEN ', perturbed' ELSE '' END AS bound_kind,

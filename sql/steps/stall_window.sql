@@ -11,10 +11,11 @@
 -- @column path_no    BIGINT  -  path of nsys.range_path, NULL outside all ranges
 -- @column count      BIGINT  -  stretches that begin in the window
 -- @column starved_ns BIGINT  ns launch-starved time
+-- @column busy_ns    BIGINT  ns of it with any operation on the device
 -- @pitfall 11
 WITH in_segment AS (
     SELECT device, segment, activity, name, path_no, count(*) AS count,
-        sum(end_ns - start_ns) AS starved_ns
+        sum(end_ns - start_ns) AS starved_ns, sum(busy_ns) AS busy_ns
     FROM nsys.starved_host
     GROUP BY device, segment, activity, name, path_no
 )
@@ -26,6 +27,7 @@ SELECT
     h.path_no,
     sum(h.count)::BIGINT AS count,
     sum(h.starved_ns)::BIGINT AS starved_ns,
+    sum(h.busy_ns)::BIGINT AS busy_ns,
 FROM nsys.steady AS w
 INNER JOIN nsys.segment AS s
     ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns

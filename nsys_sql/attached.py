@@ -46,7 +46,7 @@ _TYPES = (
 )
 _DAMAGE = (
     (
-        "malformed|disk I/O|corrupt|[Pp]arquet file|string encoding",
+        "malformed|disk I/O|corrupt|[Pp]arquet file|string encoding|magic bytes",
         "is damaged or truncated",
         "copy or export it again",
     ),
@@ -211,6 +211,7 @@ class Attached:
         settings = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
+            "enable_progress_bar": "false",
             "temp_directory": str(self._spill),
         }
         if options.threads is not None:
@@ -279,7 +280,10 @@ class Attached:
 
     def check_unchanged(self) -> None:
         """Raise when the file was written to since it was opened; a copy cannot be."""
-        if self.folder is None and source.stamp(self.file) != self._before:
+        now = source.stamp(self.file)
+        if now is None and self.file != self.path:
+            return  # removed from the cache: what is open stays readable
+        if self.folder is None and now != self._before:
             raise InputError(
                 f"{self.path} changed while it was read",
                 hint="wait until its writer has finished, then run again",

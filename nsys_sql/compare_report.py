@@ -26,8 +26,8 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
     "verdict": (
         2,
         "Verdict of each pair",
-        "pair before after base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict carrier "
-        "inside",
+        "pair before after base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict "
+        "carrier inside",
         0,
     ),
     "reconciliation": (

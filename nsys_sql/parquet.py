@@ -28,10 +28,14 @@ def files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
 
 
+def pattern(file: Path) -> str:
+    """The pattern that matches one file and no other: DuckDB reads every name as one."""
+    return re.sub(r"([*?\[])", r"[\1]", str(file))
+
+
 def scan(file: Path) -> str:
-    """The table function that reads one file as it is, and nothing but that file."""
-    name = re.sub(r"([*?\[])", r"[\1]", str(file))  # DuckDB reads patterns
-    return f"read_parquet({literal(name)}, file_row_number = true)"
+    """The table function that reads one file as it is."""
+    return f"read_parquet({literal(pattern(file))}, file_row_number = true)"
 
 
 def views(

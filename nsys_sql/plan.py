@@ -30,6 +30,12 @@ _CHOSEN = {
 
 # Why a relation may be absent, and how to capture again so that it is there.
 _CUDA = ("it was captured without CUDA tracing, or no such operation ran", "--trace=cuda,nvtx")
+# The same where CUDA calls are in the trace: recipe capture counts launches of graphs without rows.
+_CALLS_ONLY = (
+    "CUDA calls were traced, but no kernel ran, or all of them in CUDA graphs of which this "
+    "export has no row (recipe capture)",
+    "--trace=cuda,nvtx --cuda-graph-trace=node",
+)
 _NOT_CAPTURED = {
     "kernel": ("it was captured without CUDA tracing, or no kernel ran", "--trace=cuda,nvtx"),
     "memcpy": _CUDA,
@@ -156,8 +162,13 @@ def failing(recipe: SqlFile, reason: str) -> str:
     return f"SELECT\n{columns}\nWHERE error({literal(reason)}) IS NULL"
 
 
-def not_captured(relations: Sequence[str]) -> tuple[str, str | None]:
-    """What to say, and to do, about a need that a trace does not meet (any of `relations`)."""
+def not_captured(
+    relations: Sequence[str], has_calls: bool = False
+) -> tuple[str, str | None]:
+    """What to say, and to do, about a need that a trace does not meet (any of `relations`).
+
+    With `has_calls` CUDA was traced, and only the device side is missing.
+    """
     if relations[0] in _GIVEN:
         why, option = _GIVEN[relations[0]]
         return why, f"give {option}"
@@ -165,6 +176,8 @@ def not_captured(relations: Sequence[str]) -> tuple[str, str | None]:
     relations = [each for each in relations if each not in _GIVEN]
     noun = " and no ".join(each.replace("_", " ") for each in relations)
     why, flags = _NOT_CAPTURED.get(relations[0], ("it was not captured, or not exported", ""))
+    if has_calls and relations[0] == "kernel":
+        why, flags = _CALLS_ONLY
     hint = f"re-capture with `nsys profile {flags}`{other}" if flags else None
     return f"this export has no {noun} table: {why}", hint
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -33,8 +34,8 @@ _DURATION = re.compile(rf"({_NUMBER})\s*({_UNIT})")
 # has a unit, trainers mean seconds.
 _VALUE = rf"['\"]?\s*[:=]\s*['\"]?({_NUMBER})\s*({_UNIT})?(?![\w.])"
 _IN = rf"(?:\s*\(({_UNIT})\)|[ _]in[ _]({_UNIT})|_({_UNIT}))?"
-_LABELS = tuple(
-    re.compile(rf"(?<![A-Za-z]){label}{_IN}{_VALUE}", re.IGNORECASE)
+_NAMES = tuple(
+    rf"(?<![A-Za-z]){label}{_IN}"
     for label in (
         r"elapsed time per iteration",
         r"train_step_timing",
@@ -43,6 +44,10 @@ _LABELS = tuple(
         r"time[ _-]per[ _-](?:step|iteration)",
     )
 )
+_LABELS = tuple(re.compile(name + _VALUE, re.IGNORECASE) for name in _NAMES)
+# The same as the head of a column, as in the metrics.csv of Lightning.
+_HEADS = tuple(re.compile(rf"(?:[\w/ -]*[/ ])?{name}", re.IGNORECASE) for name in _NAMES)
+_CELL = re.compile(rf"({_NUMBER})\s*({_UNIT})?")
 _STEPS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -117,13 +122,39 @@ def _lines(file: Iterable[str]) -> Iterator[str]:
                 yield bare
 
 
+def _of_columns(path: Path, head: str, lines: Iterable[str]) -> list[Step] | None:
+    """The steps of a CSV file whose first line is `head`; None where that is none."""
+    names = [name.strip() for name in next(csv.reader([head]), [])]
+    found = [(at, match) for label in _HEADS for at, name in enumerate(names)
+             if (match := label.fullmatch(name))]
+    if len(names) < 2 or not found:
+        return None
+    at, label = found[0]
+    counter = next((names.index(name) for name in ("global_step", "step") if name in names), None)
+    matches = []
+    for row in csv.reader(lines):
+        # other columns are logged at other times and leave this one empty
+        if len(row) != len(names) or (cell := _CELL.fullmatch(row[at].strip())) is None:
+            continue
+        number = "" if counter is None else f"step: {row[counter]}"
+        unit = cell[2] or next(filter(None, label.groups()), "s")
+        value = duration_ns(cell[1], unit)
+        if value is None:
+            raise InputError(f"{path}: a step of {cell[0]}", hint="a step takes time")
+        matches.append((_step_number(number), value))
+    return _in_order(matches) if matches else None
+
+
 def _of_lines(path: Path, file: Iterable[str]) -> list[Step]:
     plain: list[str] = []
     is_log = False
     matches: dict[int, list[tuple[str, re.Match[str]]]] = {}
-    for line in _lines(file):
+    lines = _lines(file)
+    for line in lines:
         if line.startswith("#"):
             continue
+        if not is_log and not plain and (steps := _of_columns(path, line, lines)) is not None:
+            return steps
         if not is_log and _DURATION.fullmatch(line):
             plain.append(line)
             continue
@@ -142,7 +173,8 @@ def _of_lines(path: Path, file: Iterable[str]) -> list[Step]:
         raise InputError(
             f"{path} holds no step time that is known",
             hint="one duration a line (29.39s), or a trainer log with `elapsed time per iteration "
-            "(ms): 812.3`, `train_step_timing in s: 0.812` or `step time: 0.812 s`",
+            "(ms): 812.3`, `train_step_timing in s: 0.812` or `step time: 0.812 s`, or a CSV file with "
+            "such a column; a rate like 1.21it/s is a running average and is not read",
         )
     return _of_matches(path, matches[min(matches)])
 
@@ -156,6 +188,11 @@ def _of_matches(path: Path, matches: list[tuple[str, re.Match[str]]]) -> list[St
         if value is None:
             raise InputError(f"{path}: a step of {number} {unit}", hint="a step takes time")
         found.append((_step_number(line), value))
+    return _in_order(found)
+
+
+def _in_order(found: Sequence[tuple[int | None, int]]) -> list[Step]:
+    """Steps by their number where each has one, else by position."""
     numbers = [number for number, _ in found]
     if None in numbers:
         return [Step(at, value) for at, (_, value) in enumerate(found)]

@@ -80,8 +80,8 @@ SHOWN = (
         "top-gaps",
         3,
         "Longest gaps",
-        "device rank iteration length_ms launch_starved_ms blocking_ms next_kernel producer "
-        "host_activity host_function",
+        "device rank iteration length_ms launch_starved_ms blocking_ms kernel_before next_kernel "
+        "producer host_activity host_function nvtx_path",
         6,
     ),
     Shown(
@@ -101,7 +101,7 @@ SHOWN = (
     Shown(
         "kernels",
         3,
-        "Kernels with the most work",
+        "Kernels with the most work, over all steady iterations",
         "kernel class count work_ms avg_us pct_of_iteration",
         12,
     ),
@@ -268,7 +268,7 @@ def _table(report: Report, shown: Shown) -> Table:
     rows = list(report.rows)
     if shown.keep is not None:
         rows = [row for row in rows if shown.keep(dict(zip(names, row, strict=True)))]
-    rows = rows[: shown.rows] if shown.rows else rows
+    rows = _first(rows, names, shown.rows) if shown.rows else rows
     return Table(
         report.recipe,
         shown.title,
@@ -276,6 +276,19 @@ def _table(report: Report, shown: Shown) -> Table:
         [tuple(row[i] for i in places) for row in rows],
         len(report.rows) - len(rows),
     )
+
+
+def _first(rows: Sequence[Row], names: Sequence[str], limit: int) -> list[Row]:
+    """The first rows of each device in turn, in their order: none hides behind another."""
+    if "device" not in names:
+        return list(rows[:limit])
+    place = names.index("device")
+    seen: dict[object, int] = {}
+    turns = []
+    for at, row in enumerate(rows):
+        turns.append((seen.get(row[place], 0), at))
+        seen[row[place]] = turns[-1][0] + 1
+    return [rows[at] for at in sorted(at for _, at in sorted(turns)[:limit])]
 
 
 def records(report: Report | None) -> list[dict[str, Any]]:
@@ -313,7 +326,7 @@ def _fill(
     communication.sentences = list(_communication(rows))
     found = records(results.get("opportunities"))
     opportunities.sentences = list(_opportunities(found, rows))
-    opportunities.advice = [_advice(row) for row in found if row["is_material"] or row["rank"] == 1]
+    opportunities.advice = [_advice(row) for row in found if row["is_material"]]
     counted: dict[str, int] = {}
     for row in records(results.get("claims")):
         counted[row["status"]] = counted.get(row["status"], 0) + 1
@@ -414,7 +427,13 @@ def _communication(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"Device {row['device']}, per iteration: communication runs {ms(row['comm_busy_ms'])}, "
             f"{ms(row['comm_exposed_ms'])} of it exposed (an upper bound of what hiding it gives) "
             f"and {ms(row['comm_blocking_ms'])} blocking (what compute is known to have waited "
-            f"for)."
+            f"for)"
+            + (
+                ": more than is exposed, since compute waits for its start too, and copies may run "
+                "beside it."
+                if row["comm_blocking_ms"] > row["comm_exposed_ms"]
+                else "."
+            )
         )
     if rows:
         yield (

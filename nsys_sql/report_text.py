@@ -36,7 +36,8 @@ def more(table: Table) -> str:
     """How many rows are not shown, and where they are; empty where all are."""
     if not table.left_out:
         return ""
-    return f"{table.left_out} more rows: nsys-sql {table.command or f'run {table.recipe} TRACE'}"
+    rows = "row" if table.left_out == 1 else "rows"
+    return f"{table.left_out} more {rows}: nsys-sql {table.command or f'run {table.recipe} TRACE'}"
 
 
 def head(name: str, unit: str) -> str:

@@ -17,7 +17,17 @@ from typing import Any
 
 import duckdb
 
-from nsys_sql import callsites, inputs, metrics, reference, sandbox, scrub, source, userfiles
+from nsys_sql import (
+    callsites,
+    inputs,
+    metrics,
+    parquet,
+    reference,
+    sandbox,
+    scrub,
+    source,
+    userfiles,
+)
 from nsys_sql import plan as planning
 from nsys_sql.adapt import literal, quote
 from nsys_sql.attached import BAD_VALUE, Attached, damage, one_line
@@ -205,7 +215,8 @@ class Model:
         """Raise when a relation the recipe needs was not captured."""
         for relations in recipe.needs:
             if not any(self.planner.is_present(name) for name in relations):
-                message, hint = planning.not_captured(relations)
+                has_calls = self.planner.is_present("api_call")
+                message, hint = planning.not_captured(relations, has_calls)
                 raise AnswerError(f"{recipe.name}: {message}", hint=hint)
 
     # ------------------------------------------------------------------ execution
@@ -346,6 +357,11 @@ class Model:
             f"SELECT status, count(*) FROM {self.planner.schema}.iteration "
             "GROUP BY status ORDER BY count(*) DESC, status"
         ).fetchall()
+        if not dropped and self.options.anchor == "auto":
+            return AnswerError(
+                "no iteration was found: no anchor was taken",
+                hint="`nsys-sql run anchors TRACE` lists what could be one",
+            )
         if not dropped:
             return AnswerError(
                 f"no iteration was found: the anchor {self.options.anchor} matches nothing",
@@ -681,14 +697,17 @@ class Model:
                 for name, file in names.items()
                 if closed.intersection(map(shape.find, planning.source_tables(file)))
             )
-        open_ = (file for table, file in self._file.members.items() if table not in closed)
-        paths = ", ".join(literal(str(Path(path).absolute())) for path in (*writable, *open_))
+        paths = [str(Path(path).absolute()) for path in writable]
+        for table, file in self._file.members.items():
+            if table not in closed:
+                paths += [str(file), parquet.pattern(file)]
+        allowed = ", ".join(map(literal, paths))
         self._execute(f"CREATE SCHEMA IF NOT EXISTS {self.planner.schema}")
         for name, value in (
             ("preserve_insertion_order", "true"),
             ("search_path", literal(f"main,{self.planner.schema}")),
             ("python_enable_replacements", "false"),
-            ("allowed_paths", f"[{paths}]"),
+            ("allowed_paths", f"[{allowed}]"),
             ("enable_external_access", "false"),
             ("lock_configuration", "true"),
         ):

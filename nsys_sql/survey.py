@@ -132,6 +132,7 @@ class Survey:
         self._params = dict(params or {})
         self.con = duckdb.connect()
         try:
+            self.con.execute("SET enable_progress_bar = false")
             for name, value in (("threads", threads), ("memory_limit", memory_limit)):
                 if value is not None:
                     self.con.execute(f"SET {name} = '{value}'")

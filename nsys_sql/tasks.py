@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
@@ -170,13 +171,34 @@ def _local(
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
-    waiting = [(trace, 1) for trace in reversed(traces)]
+    waiting = list(reversed(traces))
     while waiting:
-        yield from _pool(waiting, jobs, context, folder, own, task)
+        suspects: list[Path] = []
+        yield from _pool(waiting, suspects, jobs, context, folder, own, task)
+        for trace in suspects:  # one of them killed its worker: each gets one of its own
+            alone, dead = [trace], list[Path]()
+            yield from _pool(alone, dead, 1, context, folder, own, task)
+            if dead:
+                yield trace, (None, _DEATH)
+
+
+def _follow_parent() -> None:
+    """Let a worker end with the process that started it, however that one ends."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _pool(
-    waiting: list[tuple[Path, int]],
+    waiting: list[Path],
+    suspects: list[Path],
     jobs: int,
     context: BaseContext,
     folder: Path,
@@ -185,47 +207,42 @@ def _pool(
 ) -> Iterator[tuple[Path, Answer]]:
     """Work off `waiting` from its end, until it is empty or a worker dies.
 
-    No more tasks than workers are handed out, so a death concerns few: each of those is tried once
-    more, alone with whoever else was there.
+    No more tasks than workers are handed out, so that a death leaves few suspects: those whose
+    task was running then.
     """
-    running: dict[Future[Answer], tuple[Path, int]] = {}
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=context) as pool:
+    running: dict[Future[Answer], Path] = {}
+    with ProcessPoolExecutor(jobs, context, _follow_parent) as pool:
         try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    trace, attempt = waiting.pop()
+            while (waiting and not suspects) or running:
+                while waiting and not suspects and len(running) < jobs:
+                    trace = waiting.pop()
                     try:
-                        future = pool.submit(task, str(trace), str(folder), options)
+                        running[pool.submit(task, str(trace), str(folder), options)] = trace
                     except BrokenExecutor:
-                        waiting.append((trace, attempt))
+                        waiting.append(trace)
+                        if not running:
+                            return
                         break
-                    running[future] = (trace, attempt)
-                if not running:
-                    return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                is_broken = False
                 for future in done:
-                    trace, attempt = running.pop(future)
+                    trace = running.pop(future)
                     error = future.exception()
                     if error is None:
                         yield trace, future.result()
-                    elif attempt < _ATTEMPTS:
-                        waiting.insert(0, (trace, attempt + 1))
+                    elif isinstance(error, BrokenExecutor):
+                        suspects.append(trace)
                     else:
-                        yield trace, (None, _death(error))
-                    is_broken = is_broken or isinstance(error, BrokenExecutor)
-                if is_broken:
-                    for trace, attempt in running.values():
-                        waiting.insert(0, (trace, attempt))
-                    return
+                        yield trace, (None, Failure(f"{type(error).__name__}: {error}", None, 1))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _death(error: BaseException) -> Failure:
-    text = "its worker process died twice" if isinstance(error, BrokenExecutor) else str(error)
-    return Failure(text, "it may have run out of memory: try --jobs 1 or a --memory-limit", 3)
+_DEATH = Failure(
+    "its worker process died twice",
+    "it may have run out of memory: try --jobs 1 or a --memory-limit",
+    3,
+)
 
 
 # ---------------------------------------------------------------------------- Dask
@@ -242,6 +259,11 @@ def _dask(
             hint="pip install 'nsys-sql[dask]'",
         ) from None
     own = replace(options, keep_steps=True)
+    if "://" not in scheduler and not Path(scheduler).is_file():  # Dask would wait for it
+        raise UsageError(
+            f"there is no scheduler file {scheduler}",
+            hint="give tcp://HOST:PORT, or the file of dask scheduler --scheduler-file",
+        )
     given: dict[str, Any] = (
         {"address": scheduler} if "://" in scheduler else {"scheduler_file": scheduler}
     )

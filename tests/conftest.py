@@ -4,11 +4,25 @@ import os
 import sqlite3
 from pathlib import Path
 
+import duckdb
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 GOLDEN = ROOT / "tests" / "golden"
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Each worker has one core: more threads of DuckDB only stand in each other's way. Commands
+    # that tests start in processes of their own keep all of them.
+    connect = duckdb.connect
+
+    def connect_with_one_thread(*arguments, **options):
+        con = connect(*arguments, **options)
+        con.execute("SET threads = 1")
+        return con
+
+    duckdb.connect = connect_with_one_thread
 
 
 def pytest_addoption(parser):

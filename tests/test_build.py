@@ -85,13 +85,14 @@ def test_every_recipe_gives_the_same_rows_everywhere(fixture_sqlite, built, caps
         wanted = answers(lambda recipe: model.run(recipe).fetchall())
         can_answer = [recipe for recipe, rows in wanted.items() if not isinstance(rows, str)]
         assert len(can_answer) > 20
-        for recipe in can_answer:
+        # Scripts and commands start from nothing each time: all of them on one of the traces.
+        for recipe in can_answer if name == "event_waits" else ("verdict", "copies"):
             assert as_script(recipe) == wanted[recipe], recipe
     fresh.close()
     plain = duckdb.connect(str(built(name)), read_only=True)
     assert answers(as_view) == wanted
     plain.close()
-    if name != "event_waits":  # the command is slow to start: once is enough
+    if name != "event_waits":
         with nsys_sql.open(built(name), **options) as model:
             assert answers(lambda recipe: model.run(recipe).fetchall()) == wanted
         return

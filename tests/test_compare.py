@@ -308,6 +308,14 @@ def test_another_anchor_is_refused(lab):
         assert any(text.startswith("per iteration: 1 against 2") for text in compared.refusals)
 
 
+def test_an_anchor_for_each_side_is_taken_to_mean_the_same(lab):
+    other = Options(anchor="nvtx:*tep *", threads=1)
+    part = partition.ensure(lab.path("base"), lab.folder / "parts", other)
+    with Comparison(Side([part], other), lab.side("again")) as compared:
+        assert compared.refusals == []
+        assert differing(compared)["anchor"]["base"] == "nvtx:*tep *"
+
+
 # ---------------------------------------------------------------- noise
 
 

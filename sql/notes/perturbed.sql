@@ -1,7 +1,7 @@
 -- perturbed — did the profiler slow the step so much that absolute times do not hold without it?
 --
 -- A slowdown that the range of the unprofiled steps hides, but not their middle half, is told too:
--- a few steps of warmup or under the profiler would hide it.
+-- many steps of warmup or under the profiler would hide it.
 --
 -- @reads   nsys.step_slowdown
 -- @pitfall 25

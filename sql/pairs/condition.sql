@@ -8,7 +8,13 @@
 --         pair.gemm_precision, pair.setting, pair.evidence, pair.window
 -- @pitfall 3, 4, 8, 21, 25, 27
 WITH both_asked AS (
-    SELECT b.pair, b.anchor AS base_anchor, n.anchor AS new_anchor
+    SELECT
+        b.pair,
+        b.anchor AS base_anchor,
+        n.anchor AS new_anchor,
+        -- who names an anchor of one kind for each side says that they mean the same
+        (SELECT bool_and(value <> 'auto') FROM pair.asked WHERE name = 'anchor')
+            AND split_part(b.anchor, ':', 1) = split_part(n.anchor, ':', 1) AS is_meant,
     FROM pair.trace AS b
     INNER JOIN pair.trace AS n ON n.pair = b.pair AND n.side = 'new'
     WHERE b.side = 'base'
@@ -73,8 +79,16 @@ found AS (
     WHERE base_world IS NOT NULL AND new_world IS NOT NULL
     UNION ALL
     SELECT pair, 20, 'iteration', 'anchor', base_anchor, new_anchor,
-        CASE WHEN base_anchor = new_anchor THEN 'same' ELSE 'refused' END,
-        'an iteration does not mean the same on both sides'
+        CASE
+            WHEN base_anchor = new_anchor THEN 'same'
+            WHEN is_meant THEN 'differs'
+            ELSE 'refused'
+        END,
+        CASE
+            WHEN base_anchor <> new_anchor AND is_meant
+                THEN 'one for each side was asked for: taken to mean the same'
+            ELSE 'an iteration does not mean the same on both sides'
+        END
     FROM both_asked
     UNION ALL
     SELECT NULL, 21, 'iteration', name, base, new,

@@ -167,8 +167,12 @@ mode_fact AS (
             WHEN contains(lower(t.graph_mode), 'graph')
                 THEN 'a graph, where one runs, is one row: what is inside cannot be told'
             ELSE 'operations inside graphs are traced one by one'
+                || CASE WHEN g.blind > 0 THEN ', yet some launches are without any' ELSE '' END
         END,
-        CASE WHEN g.whole_ops + g.blind > 0 THEN 'nsys profile --cuda-graph-trace=node' END
+        CASE
+            WHEN g.whole_ops + g.blind > 0 AND coalesce(lower(t.graph_mode), '') <> 'node'
+                THEN 'nsys profile --cuda-graph-trace=node'
+        END
     FROM told AS t
     CROSS JOIN nsys.capture_graph AS g
 ),
@@ -388,12 +392,24 @@ graph_fact AS (
     UNION ALL
     SELECT 93, 'graphs', 'launches without any device row', g.blind::VARCHAR,
         CASE WHEN g.blind > 0 THEN 'warn' ELSE 'ok' END,
-        CASE WHEN g.blind > 0 THEN 'blind: the device seems idle while these graphs run; graphs '
-            || 'were traced as a whole, and this export has no row for them' END,
-        CASE WHEN g.blind > 0 THEN 'nsys profile --cuda-graph-trace=node, or export the report '
-            || 'with nsys 2024.5 or newer' END
+        CASE
+            WHEN g.blind > 0 AND lower(t.graph_mode) = 'node'
+                THEN 'blind: the device seems idle while these graphs run; their nodes were to be '
+                    || 'traced, and this export has no row for them'
+            WHEN g.blind > 0
+                THEN 'blind: the device seems idle while these graphs run; graphs were traced as a '
+                    || 'whole, and this export has no row for them'
+        END,
+        CASE
+            WHEN g.blind > 0 AND lower(t.graph_mode) = 'node'
+                THEN 'export the report with nsys 2024.5 or newer; look for lost events above'
+            WHEN g.blind > 0
+                THEN 'nsys profile --cuda-graph-trace=node, or export the report with nsys 2024.5 '
+                    || 'or newer'
+        END
     FROM nsys.capture_graph AS g
     CROSS JOIN called AS c
+    CROSS JOIN told AS t
     WHERE c.is_present
 ),
 -- ------------------------------------------------------------------ devices

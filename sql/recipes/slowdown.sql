@@ -3,8 +3,10 @@
 -- The steady iterations of the trace beside what the trainer logged for steps without the
 -- profiler (option --reference-steps). Both must be the same workload on the same machines, and
 -- the iteration must be what the trainer calls a step. A slowdown beyond the natural spread of the
--- unprofiled steps, their greatest less their least, is material: absolute times and gain ceilings
--- of the trace are then perturbed. The overhead that the profiler recorded about itself is not
+-- unprofiled steps, their greatest less their least without outliers, is material: absolute times
+-- and gain ceilings of the trace are then perturbed. Outliers are steps like the first one or those
+-- under the profiler, which a log holds as well: more than three times the range of the middle half,
+-- and 1 % of the median, away from it. The overhead that the profiler recorded about itself is not
 -- used, since it is not what the step lost (pitfall 25).
 --
 -- @grain   one row per device
@@ -21,9 +23,10 @@
 -- @column  unprofiled_min_ms DOUBLE ms shortest
 -- @column  unprofiled_max_ms DOUBLE ms longest
 -- @column  unprofiled_n BIGINT - unprofiled steps
+-- @column  unprofiled_outliers BIGINT - of them so far off that the natural spread leaves them out
 -- @column  slowdown_ms DOUBLE ms profiled median less unprofiled median
 -- @column  slowdown_pct DOUBLE pct of the unprofiled median
--- @column  natural_spread_ms DOUBLE ms range of the unprofiled steps, NULL for a single one
+-- @column  natural_spread_ms DOUBLE ms range of the others, NULL for a single step
 -- @column  is_material BOOLEAN - slowdown beyond that spread; NULL for a single step
 -- @warning reference_typical NOT coalesce(unprofiled_max_ms > 1.5 * unprofiled_median_ms, false)
 -- @pitfall 25, 26
@@ -37,6 +40,7 @@ SELECT
     unprofiled_min_ns / 1e6 AS unprofiled_min_ms,
     unprofiled_max_ns / 1e6 AS unprofiled_max_ms,
     unprofiled_n,
+    unprofiled_outliers,
     slowdown_ns / 1e6 AS slowdown_ms,
     100 * slowdown_ns / unprofiled_median_ns AS slowdown_pct,
     natural_spread_ns / 1e6 AS natural_spread_ms,

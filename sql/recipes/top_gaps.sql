@@ -2,8 +2,8 @@
 --
 -- The longest gaps inside steady iterations of each device, cut to the iteration (a gap over a
 -- border stands in each), with the compute operation whose end opens the gap and the one that ends
--- it, the cause, the producer, and what the launching thread did for most of the launch-starved
--- piece. Time after the last compute of a device is no gap. Recipe gaps lists all of them.
+-- it, the cause, the producer, and what the launching thread did, and in which NVTX ranges, for
+-- most of the launch-starved piece; where there is none, the ranges are those at the launch. Time after the last compute of a device is no gap. Recipe gaps lists all of them.
 --
 -- @grain   one row per device, iteration and gap
 -- @reads   nsys.gap_cut, nsys.steady, nsys.segment, nsys.op, nsys.op_name, nsys.call,
@@ -24,7 +24,7 @@
 -- @column  producer_role VARCHAR - role of the producer
 -- @column  host_activity VARCHAR - what the launching thread did for most of launch_starved
 -- @column  host_function VARCHAR - call that it was in, NULL for host_code
--- @column  nvtx_path VARCHAR - push/pop ranges open on that thread at the launch
+-- @column  nvtx_path VARCHAR - push/pop ranges open on that thread meanwhile, else at the launch
 -- @column  evidence VARCHAR - no_launch, graph, unresolved, inferred, resolved or none
 -- @invariant pieces_add_up abs(launch_starved_ms + blocking_ms + dependency_stalled_ms - length_ms) < 1e-6
 -- @pitfall 7, 8, 11
@@ -82,16 +82,16 @@ opener AS (
     GROUP BY r.device, r.start_ns
 ),
 host AS (
-    SELECT r.device, r.rank, h.activity, h.name, sum(h.end_ns - h.start_ns) AS host_ns
+    SELECT r.device, r.rank, h.activity, h.name, h.path_no, sum(h.end_ns - h.start_ns) AS host_ns
     FROM ranked AS r
     INNER JOIN nsys.starved_host AS h
         ON h.device = r.device
         AND h.gap_start_ns = r.start_ns
         AND h.start_ns >= r.window_start_ns
         AND h.end_ns <= r.window_end_ns
-    GROUP BY r.device, r.rank, h.activity, h.name
+    GROUP BY r.device, r.rank, h.activity, h.name, h.path_no
     QUALIFY row_number() OVER (
-        PARTITION BY r.device, r.rank ORDER BY host_ns DESC, h.activity, h.name
+        PARTITION BY r.device, r.rank ORDER BY host_ns DESC, h.activity, h.name, h.path_no
     ) = 1
 ),
 caller AS (
@@ -134,7 +134,7 @@ SELECT
     r.producer_role::VARCHAR AS producer_role,
     h.activity AS host_activity,
     h.name AS host_function,
-    l.path AS nvtx_path,
+    CASE WHEN h.rank IS NULL THEN l.path ELSE hp.path END AS nvtx_path,
     r.evidence::VARCHAR AS evidence,
 FROM ranked AS r
 INNER JOIN nsys.op AS k ON k.op_id = r.op_id
@@ -144,5 +144,6 @@ LEFT JOIN nsys.op_name AS pn ON pn.name_id = p.name_id
 LEFT JOIN opener AS b ON b.device = r.device AND b.start_ns = r.start_ns
 LEFT JOIN nsys.op_name AS bn ON bn.name_id = b.name_id
 LEFT JOIN host AS h ON h.device = r.device AND h.rank = r.rank
+LEFT JOIN nsys.range_path AS hp ON hp.path_no = h.path_no
 LEFT JOIN launched AS l ON l.device = r.device AND l.rank = r.rank
 ORDER BY r.device, r.rank;

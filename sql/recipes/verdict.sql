@@ -8,7 +8,7 @@
 --
 -- @grain   one row per device
 -- @reads   nsys.budget_window, nsys.opportunity, nsys.name_window, nsys.op_name,
---          nsys.gap_cut, nsys.step_slowdown
+--          nsys.gap_cut, nsys.step_slowdown, nsys.iteration
 -- @needs   kernel | graph_exec
 -- @column  device BIGINT - physical GPU of the report
 -- @column  n BIGINT - steady iterations
@@ -106,6 +106,13 @@ limit_text AS (
         CASE WHEN n = 1 THEN '' ELSE 's' END) AS text
     FROM step
     WHERE n < 3
+    UNION ALL
+    SELECT device, 0, format('the ranges that mark iterations are named as warmup ({})',
+        any_value(anchor))
+    FROM nsys.iteration
+    WHERE status = 'steady' AND regexp_matches(anchor, 'warm[ _-]?up', 'i')
+        AND device IN (SELECT device FROM step)
+    GROUP BY device
     UNION ALL
     SELECT device, 1, format('iterations differ by {:.0f} % of their median',
         100 * (max_ns - min_ns) / step_ns)

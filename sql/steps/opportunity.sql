@@ -34,7 +34,8 @@
 -- @column inferred_pct   DOUBLE  pct of the time that rests on inferred pairs
 -- @column long_pct       DOUBLE  pct of the time in gaps of stall_ms or more
 -- @column longest_ns     BIGINT  ns most in one gap
--- @column beside_pct     DOUBLE  pct of launch-starved time with another operation on the device
+-- @column beside_pct     DOUBLE  pct of launch-starved time with another operation on the device,
+--         median by median
 -- @column bound_kind     VARCHAR -  resolved, or lower, upper or mixed bound; perturbed
 -- @column confidence     VARCHAR -  high, medium or low
 -- @column is_material    BOOLEAN -  1 % of the iteration or more, median
@@ -68,6 +69,7 @@ summed AS (
         role,
         detail,
         list(recoverable_ns) AS recoverable,
+        list(beside_ns) AS beside,
         count(*) FILTER (WHERE recoverable_ns > 0) AS n_present,
         sum(recoverable_ns) AS total_ns,
     FROM nsys.opportunity_window
@@ -100,7 +102,10 @@ measured AS (
         coalesce(100 * e.inferred_ns / e.total_ns, 0)::DOUBLE AS inferred_pct,
         coalesce(100 * e.long_ns / e.total_ns, 0)::DOUBLE AS long_pct,
         coalesce(e.longest_ns, 0) AS longest_ns,
-        coalesce(100 * e.beside_ns / e.total_ns, 0)::DOUBLE AS beside_pct,
+        coalesce(
+            100 * nsys.padded_median(r.beside, s.n) / nullif(nsys.padded_median(r.recoverable, s.n), 0),
+            0
+        )::DOUBLE AS beside_pct,
         coalesce(b.has_unknown_waits, false) AS has_unknown_waits,
         coalesce(b.has_unknown_launches, false) AS has_unknown_launches,
         -- one reference step has no spread to compare with: a slowdown then counts as material

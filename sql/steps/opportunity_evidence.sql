@@ -16,8 +16,6 @@
 -- @column inferred_ns BIGINT  ns of it that rests on pairs of record and wait that were inferred
 -- @column long_ns     BIGINT  ns of it in gaps that lack it for stall_ms or more
 -- @column longest_ns  BIGINT  ns most of it in one gap
--- @column beside_ns   BIGINT  ns of launch-starved time with another operation on the device, which
---         an earlier launch might have had to wait for
 -- @pitfall 8, 21
 WITH params AS (
     SELECT coalesce(getvariable('stall_ms'), 1)::DOUBLE * 1e6 AS stall_ns
@@ -29,25 +27,11 @@ in_window AS (
         ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
 ),
 gap AS (
-    SELECT c.device, c.start_ns, c.issued_ns, c.op_id, c.producer_start_ns, c.producer_end_ns,
-        c.issued_ns - c.start_ns - c.shadowed_ns AS starved_ns, c.evidence
+    SELECT c.device, c.start_ns, c.op_id, c.issued_ns - c.start_ns - c.shadowed_ns AS starved_ns,
+        c.evidence
     FROM nsys.gap_cut AS c
     ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
     SEMI JOIN in_window AS w ON w.device = s.device AND w.segment = s.segment
-),
-starved AS (
-    SELECT device AS part, start_ns, issued_ns AS end_ns FROM gap WHERE issued_ns > start_ns
-),
-running AS (
-    SELECT device AS part, start_ns, end_ns, 0 AS label FROM nsys.op WHERE role <> 'compute'
-    UNION ALL
-    SELECT device, producer_start_ns, producer_end_ns, 0 FROM gap WHERE issued_ns > start_ns
-),
-idle AS (
-    SELECT part AS device, sum(end_ns - start_ns) AS idle_ns
-    FROM nsys.iv_cover('starved', 'running')
-    WHERE label IS NULL
-    GROUP BY part
 ),
 piece AS (
     SELECT
@@ -87,9 +71,6 @@ SELECT
     coalesce(sum(e.length_ns) FILTER (WHERE e.is_inferred), 0)::BIGINT AS inferred_ns,
     coalesce(sum(e.length_ns) FILTER (WHERE e.length_ns >= p.stall_ns), 0)::BIGINT AS long_ns,
     max(e.length_ns) AS longest_ns,
-    CASE WHEN e.cause = 'launch' THEN sum(e.length_ns) - coalesce(any_value(i.idle_ns), 0) ELSE 0 END::BIGINT
-        AS beside_ns,
 FROM piece AS e
 CROSS JOIN params AS p
-LEFT JOIN idle AS i ON i.device = e.device
 GROUP BY e.device, e.cause, e.class, e.detail;

@@ -6,7 +6,8 @@
 -- apart by type and copies by direction, since different changes help against them.
 --
 -- @grain  one row per steady window of a device and cause that occurs in it
--- @reads  nsys.budget_window, nsys.blame_segment, nsys.segment, nsys.op, nsys.op_name, nsys.copy_op
+-- @reads  nsys.budget_window, nsys.blame_segment, nsys.segment, nsys.op, nsys.op_name, nsys.copy_op,
+--         nsys.starved_idle
 -- @column device         BIGINT  -  physical GPU that did not compute
 -- @column iteration      BIGINT  -  ordinal of the window on its device
 -- @column cause          VARCHAR -  launch or blocking
@@ -14,6 +15,7 @@
 -- @column role           VARCHAR -  its role, NULL for launch-starved
 -- @column detail         VARCHAR -  type of the collective, direction of the copy; NULL neither
 -- @column recoverable_ns BIGINT  ns time without compute
+-- @column beside_ns      BIGINT  ns of it, where launch-starved, with another operation on the device
 -- @pitfall 1, 7, 8
 WITH blamed AS (
     SELECT
@@ -28,6 +30,14 @@ WITH blamed AS (
     LEFT JOIN nsys.op_name AS n ON n.name_id = o.name_id
     LEFT JOIN nsys.copy_op AS c ON c.op_id = b.op_id
     GROUP BY ALL
+),
+idle AS (
+    SELECT w.device, w.iteration, sum(i.idle_ns) AS idle_ns
+    FROM nsys.budget_window AS w
+    INNER JOIN nsys.segment AS s
+        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    INNER JOIN nsys.starved_idle AS i ON i.device = s.device AND i.segment = s.segment
+    GROUP BY w.device, w.iteration
 )
 SELECT
     w.device,
@@ -37,6 +47,7 @@ SELECT
     b.role,
     b.detail,
     sum(b.blocking_ns)::BIGINT AS recoverable_ns,
+    0::BIGINT AS beside_ns,
 FROM nsys.budget_window AS w
 INNER JOIN nsys.segment AS s
     ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
@@ -44,13 +55,18 @@ INNER JOIN blamed AS b ON b.device = s.device AND b.segment = s.segment
 GROUP BY w.device, w.iteration, b.class, b.role, b.detail
 UNION ALL
 SELECT
-    device,
-    iteration,
+    w.device,
+    w.iteration,
     'launch',
     'launch',
     NULL,
     NULL,
     -- while the producer itself runs, launching faster recovers nothing
-    launch_starved_ns - launch_starved_shadowed_ns,
-FROM nsys.budget_window
-WHERE launch_starved_ns > launch_starved_shadowed_ns;
+    w.launch_starved_ns - w.launch_starved_shadowed_ns,
+    -- a producer on another device is no operation of this one
+    greatest(
+        0, w.launch_starved_ns - w.launch_starved_shadowed_ns - coalesce(i.idle_ns, 0)
+    )::BIGINT,
+FROM nsys.budget_window AS w
+LEFT JOIN idle AS i ON i.device = w.device AND i.iteration = w.iteration
+WHERE w.launch_starved_ns > w.launch_starved_shadowed_ns;

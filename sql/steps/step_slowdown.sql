@@ -3,8 +3,13 @@
 -- Profiled steps are the steady windows, unprofiled ones what the trainer logged (pitfall 25: the
 -- overhead table of the trace is no end-to-end slowdown and is not read). The natural spread is
 -- the range of the unprofiled steps, greatest less least; a slowdown beyond it is material. One
--- step alone has no spread, and then nothing is said. Steps of warmup or steps that were profiled
--- widen the range: reference_from and reference_to choose.
+-- step alone has no spread, and then nothing is said.
+--
+-- A log holds steps that are no measure of nature: the first, those with a checkpoint, and those
+-- under the profiler (pitfall 26). Steps that lie outside the middle half by more than three times
+-- its range, and by 1 % of the median or more, are outliers: they count in the median, least,
+-- greatest and n, and not in the spread. Where more than a quarter is of that kind they pass for
+-- natural: reference_from and reference_to choose.
 --
 -- @grain  one row per device; none without unprofiled steps
 -- @reads  nsys.reference_step, nsys.steady
@@ -19,7 +24,8 @@
 -- @column unprofiled_min_ns     BIGINT  ns  shortest
 -- @column unprofiled_max_ns     BIGINT  ns  longest
 -- @column unprofiled_n          BIGINT  -   unprofiled steps
--- @column natural_spread_ns     BIGINT  ns  their range, NULL for one step
+-- @column unprofiled_outliers   BIGINT  -   of them outliers
+-- @column natural_spread_ns     BIGINT  ns  range of the others, NULL for one step
 -- @column middle_spread_ns      DOUBLE  ns  range of their middle half, NULL for one step
 -- @column slowdown_ns           DOUBLE  ns  median against median
 -- @column is_material           BOOLEAN -   slowdown beyond the natural spread
@@ -29,18 +35,36 @@ WITH params AS (
         getvariable('reference_from')::BIGINT AS reference_from,
         getvariable('reference_to')::BIGINT AS reference_to
 ),
-unprofiled AS (
-    SELECT
-        median(r.duration_ns) AS median_ns,
-        min(r.duration_ns) AS min_ns,
-        max(r.duration_ns) AS max_ns,
-        count(*) AS n,
-        quantile_cont(r.duration_ns, 0.75) - quantile_cont(r.duration_ns, 0.25) AS middle_ns,
+chosen AS (
+    SELECT r.duration_ns
     FROM nsys.reference_step AS r
     CROSS JOIN params AS p
     WHERE
         (p.reference_from IS NULL OR r.step >= p.reference_from)
         AND (p.reference_to IS NULL OR r.step < p.reference_to)
+),
+middle AS (
+    SELECT
+        median(duration_ns) AS median_ns,
+        quantile_cont(duration_ns, 0.25) AS low_ns,
+        quantile_cont(duration_ns, 0.75) AS high_ns,
+        greatest(3 * (high_ns - low_ns), 0.01 * median_ns) AS reach_ns,
+    FROM chosen
+),
+unprofiled AS (
+    SELECT
+        any_value(m.median_ns) AS median_ns,
+        min(c.duration_ns) AS min_ns,
+        max(c.duration_ns) AS max_ns,
+        count(*) AS n,
+        count(*) FILTER (
+            WHERE c.duration_ns NOT BETWEEN m.low_ns - m.reach_ns AND m.high_ns + m.reach_ns
+        ) AS outliers,
+        max(c.duration_ns) FILTER (WHERE c.duration_ns <= m.high_ns + m.reach_ns)
+        - min(c.duration_ns) FILTER (WHERE c.duration_ns >= m.low_ns - m.reach_ns) AS spread_ns,
+        any_value(m.high_ns - m.low_ns) AS middle_ns,
+    FROM chosen AS c
+    CROSS JOIN middle AS m
 ),
 profiled AS (
     SELECT
@@ -62,10 +86,11 @@ SELECT
     u.min_ns AS unprofiled_min_ns,
     u.max_ns AS unprofiled_max_ns,
     u.n AS unprofiled_n,
-    CASE WHEN u.n > 1 THEN u.max_ns - u.min_ns END AS natural_spread_ns,
+    u.outliers AS unprofiled_outliers,
+    CASE WHEN u.n > 1 THEN u.spread_ns END AS natural_spread_ns,
     CASE WHEN u.n > 1 THEN u.middle_ns END AS middle_spread_ns,
     p.median_ns - u.median_ns AS slowdown_ns,
-    CASE WHEN u.n > 1 THEN p.median_ns - u.median_ns > u.max_ns - u.min_ns END AS is_material,
+    CASE WHEN u.n > 1 THEN p.median_ns - u.median_ns > u.spread_ns END AS is_material,
 FROM profiled AS p
 CROSS JOIN unprofiled AS u
 WHERE u.n > 0;

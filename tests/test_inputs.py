@@ -1,0 +1,367 @@
+"""What may stand in the place of a trace: Parquet folders, reports, built databases, the cache."""
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import nsys_sql
+from nsys_sql import cache, cli, database, inputs
+from nsys_sql.attached import load_sqlite
+from nsys_sql.errors import AnswerError, InputError
+from nsys_sql.options import Options
+
+# Parquet exports hold these unsigned, and small numbers in small types.
+UNSIGNED = {"globalpid", "globaltid", "endglobaltid", "vmid"}
+SMALL = {"deviceid", "contextid", "streamid", "correlationid", "eventtype", "gridx", "eventid"}
+RECIPES = ("budget", "gaps", "kernels", "capture", "communication", "copies", "nvtx", "processes")
+
+
+def to_parquet(trace, folder):
+    """Write a trace as `nsys export --type=parquetdir` would: one file a table."""
+    folder.mkdir()
+    source = sqlite3.connect(trace)
+    con = duckdb.connect()
+    load_sqlite(con)
+    con.execute(f"ATTACH '{trace}' AS s (TYPE sqlite, READ_ONLY)")
+    for (table,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+        columns = []
+        for _, name, *_ in source.execute(f'PRAGMA table_info("{table}")'):
+            column = f'"{name}"'
+            if name.lower() in UNSIGNED:
+                wide = f"{column}::HUGEINT + CASE WHEN {column} < 0 THEN 18446744073709551616 "
+                column = f"({wide}ELSE 0 END)::UBIGINT AS {column}"
+            elif name.lower() in SMALL:
+                column = f"{column}::UINTEGER AS {column}"
+            columns.append(column)
+        target = str(folder / f"{table}.parquet").replace("'", "''")
+        con.execute(
+            f'COPY (SELECT {", ".join(columns)} FROM s."{table}" ORDER BY rowid) '
+            f"TO '{target}' (FORMAT parquet)"
+        )
+    con.close()
+    source.close()
+    return folder
+
+
+def answers(model):
+    found = {}
+    for name in RECIPES:
+        try:
+            result = model.result(name)
+            found[name] = result.rows, result.checks, result.notes
+        except AnswerError as error:
+            found[name] = str(error)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    folder = tmp_path / "the cache"
+    monkeypatch.setenv("NSYS_SQL_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(fixture_sqlite, tmp_path):
+    return to_parquet(fixture_sqlite("event_waits"), tmp_path / "it's [a] *folder*")
+
+
+# ---------------------------------------------------------------- Parquet folders
+
+
+@pytest.mark.parametrize("name", ["broken_rows", "table_suffix", "two_processes"])
+def test_a_parquet_folder_answers_like_the_sqlite_file(fixture_sqlite, tmp_path, name):
+    trace = fixture_sqlite(name)
+    with nsys_sql.open(trace) as model:
+        wanted = answers(model)
+        versions = model.trace.product_version, model.trace.present
+    with nsys_sql.open(to_parquet(trace, tmp_path / "x")) as model:
+        assert answers(model) == wanted
+        assert (model.trace.product_version, model.trace.present) == versions
+        assert dict(model.row_counts())["StringIds"] > 0
+
+
+def test_unsigned_ids_wrap_as_in_sqlite(fixture_sqlite, tmp_path):
+    trace = shutil.copy(fixture_sqlite("event_waits"), tmp_path / "x.sqlite")
+    source = sqlite3.connect(trace)
+    source.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = -144115188075855872")
+    source.commit()
+    source.close()
+    query = "SELECT row_id, process, start_ns FROM kernel ORDER BY row_id"
+    with nsys_sql.open(trace) as model, nsys_sql.open(to_parquet(trace, tmp_path / "y")) as other:
+        rows = model.query(query).fetchall()
+        assert rows[0][:2] == (1, -144115188075855872 >> 24)
+        assert other.query(query).fetchall() == rows
+
+
+def test_a_script_on_a_folder_runs_as_it_is(folder):
+    with nsys_sql.open(folder) as model:
+        script, rows = model.script("budget"), model.run("budget").fetchall()
+    con = duckdb.connect()
+    assert con.execute(script).fetchall() == rows
+    con.close()
+    assert "LOAD" not in script
+
+
+def test_a_folder_is_built_and_reopened(folder, tmp_path):
+    database.build(folder, tmp_path / "x.duckdb")
+    with nsys_sql.open(folder) as model, nsys_sql.open(tmp_path / "x.duckdb") as other:
+        assert other.run("budget").fetchall() == model.run("budget").fetchall()
+
+
+def test_queries_on_a_folder_see_no_secrets_and_no_files(folder):
+    secret = folder / "StringIds.parquet"
+    with nsys_sql.open(folder) as model:
+        assert model.query("SELECT count(*) FROM trace.NVTX_EVENTS").fetchall() == [(2,)]
+        for query in (
+            f"FROM '{str(secret).replace(chr(39), chr(39) * 2)}'",
+            "FROM trace.StringIds",
+            "SELECT nsys.iv_union('x.parquet', 1)",
+        ):
+            with pytest.raises(nsys_sql.UsageError):
+                model.rows(model.query(query))
+        # Not even on the connection itself: the file is closed, what is needed was read before.
+        escaped = str(secret).translate({ord(c): f"[{c}]" for c in "[*"}).replace("'", "''")
+        with pytest.raises(duckdb.PermissionException):
+            model.con.execute(f"FROM read_parquet('{escaped}')")
+        assert model.query("SELECT count(*) > 0 FROM string").fetchall() == [(True,)]
+        assert len(model.result("budget").rows) == 15
+
+
+def test_other_folders_are_refused_with_what_to_do(tmp_path, folder):
+    empty, arrow = tmp_path / "empty", tmp_path / "arrow"
+    for path in (empty, arrow):
+        path.mkdir()
+    (arrow / "StringIds.arrow").write_bytes(b"ARROW1")
+    for path, words in ((empty, "parquetdir"), (arrow, "--type=parquetdir")):
+        with pytest.raises(InputError) as caught:
+            nsys_sql.open(path)
+        assert words in caught.value.hint
+    kernels = folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet"
+    kernels.write_bytes(kernels.read_bytes()[:-20])
+    with pytest.raises(InputError, match="damaged or truncated"):
+        nsys_sql.open(folder)
+    kernels.write_bytes(b"")
+    with pytest.raises(InputError, match="is empty"):
+        nsys_sql.open(folder)
+    for path in folder.iterdir():
+        path.unlink()
+    duckdb.sql("SELECT 1 AS a").write_parquet(str(folder / "invoices.parquet"))
+    with pytest.raises(InputError, match="no table of Nsight Systems"):
+        nsys_sql.open(folder)
+
+
+def test_a_folder_that_changes_is_told(folder):
+    with nsys_sql.open(folder) as model:
+        model.run("devices")
+        os.utime(folder / "StringIds.parquet", (1, 1))
+        with pytest.raises(InputError, match="changed while it was read"):
+            model.run("taxonomy")
+
+
+# ---------------------------------------------------------------- reports
+
+NSYS = """#!{python}
+import os, shutil, sys, time
+if sys.argv[1:] == ["--version"]:
+    print("NVIDIA Nsight Systems version " + os.environ.get("NSYS_VERSION", "2025.1"))
+    sys.exit()
+with open(os.environ["NSYS_LOG"], "a") as log:
+    print(*sys.argv[1:], sep="|", file=log)
+time.sleep(float(os.environ.get("NSYS_SLEEP", "0")))
+output = next(each[9:] for each in sys.argv if each.startswith("--output="))
+report = sys.argv[-1]
+if open(report, "rb").read() == b"bad":
+    print("Generating\\nImporter error: too old\\n")
+    sys.exit(1)
+shutil.copy(os.environ["NSYS_TRACE"], output)
+"""
+
+
+@pytest.fixture
+def report(fixture_sqlite, tmp_path, monkeypatch):
+    """A report, and an `nsys` that exports it as the fixture event_waits."""
+    program = tmp_path / "bin" / "nsys"
+    program.parent.mkdir()
+    program.write_text(NSYS.format(python=sys.executable), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    monkeypatch.setenv("NSYS_TRACE", str(fixture_sqlite("event_waits")))
+    monkeypatch.setenv("NSYS_LOG", str(tmp_path / "log"))
+    path = tmp_path / "reports" / "step one.nsys-rep"
+    path.parent.mkdir()
+    path.write_bytes(b"a report")
+    return path
+
+
+def calls(tmp_path):
+    log = tmp_path / "log"
+    return len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
+
+
+def test_a_report_is_exported_once_into_the_cache(report, tmp_path, own_cache, monkeypatch):
+    for _ in range(2):
+        with nsys_sql.open(report) as model:
+            assert len(model.run("budget").fetchall()) == 15
+            assert model.trace.path == report
+    assert calls(tmp_path) == 1
+    assert [path.name for path in report.parent.iterdir()] == [report.name]
+    (copy,) = own_cache.glob("*.sqlite")
+    assert copy.stat().st_mode & 0o077 == 0
+    assert own_cache.stat().st_mode & 0o077 == 0
+    moved = report.rename(report.with_name("other.nsys-rep"))  # the content counts, not the name
+    nsys_sql.open(moved).close()
+    assert calls(tmp_path) == 1
+    moved.write_bytes(b"another report")
+    nsys_sql.open(moved).close()
+    monkeypatch.setenv("NSYS_VERSION", "2026.1")
+    nsys_sql.open(moved).close()
+    assert calls(tmp_path) == 3
+    assert len(list(own_cache.glob("*.sqlite"))) == 3
+    assert not list(own_cache.glob(".part*"))
+
+
+def test_progress_is_told_to_whoever_listens(report, monkeypatch):
+    monkeypatch.setenv("NSYS_SLEEP", "0.5")
+    told = []
+    with inputs.reporting(told.append):
+        nsys_sql.open(report).close()
+    assert any(f"{report.name}: exporting with NVIDIA" in text for text in told)
+    assert told[-1] == ""
+
+
+def test_a_report_that_cannot_be_exported_is_told(report, own_cache, monkeypatch, capsys):
+    report.write_bytes(b"bad")
+    with pytest.raises(InputError, match=r"nsys ended with 1: Importer error: too old"):
+        nsys_sql.open(report)
+    assert list(own_cache.iterdir()) == []
+    monkeypatch.setenv("PATH", str(report.parent))
+    assert cli.execute(["run", "budget", str(report)]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"Error: {report} is a report, and there is no nsys on PATH")
+    assert "nsys export --type=sqlite" in err
+    assert err.count("\n") == 1
+
+
+def test_an_sqlite_file_called_a_report_is_read_as_it_is(fixture_sqlite, tmp_path):
+    path = shutil.copy(fixture_sqlite("event_waits"), tmp_path / "x.nsys-rep")
+    with nsys_sql.open(path) as model:
+        assert len(model.run("budget").fetchall()) == 15
+
+
+# ---------------------------------------------------------------- the cache
+
+
+@pytest.fixture
+def trace(fixture_sqlite, tmp_path):
+    return Path(shutil.copy(fixture_sqlite("event_waits"), tmp_path / "x.sqlite"))
+
+
+def made(own_cache):
+    return {path.name: path.stat().st_mtime_ns for path in own_cache.glob("ingest-*.duckdb")}
+
+
+def test_a_trace_is_ingested_once_for_the_same_options(trace, own_cache):
+    with nsys_sql.open(trace) as model:
+        wanted = answers(model)
+    for _ in range(2):
+        with nsys_sql.open(trace, cache=True) as model:
+            assert answers(model) == wanted
+            assert model.trace.warnings == ()
+            assert model.trace.path == trace
+            first = made(own_cache)
+    assert len(first) == 1
+    with nsys_sql.open(trace, cache=True, anchor="nvtx:step *", skip_first=1) as model:
+        assert model.run("budget").fetchall()[0][-1] == 1
+    assert len(made(own_cache)) == 2
+    assert first.items() <= made(own_cache).items()
+    assert sorted(path.name for path in trace.parent.iterdir()) == ["the cache", "x.sqlite"]
+
+
+def test_a_changed_trace_is_read_anew(trace, own_cache):
+    nsys_sql.open(trace, cache=True).close()
+    source = sqlite3.connect(trace)
+    source.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid = 1")
+    source.commit()
+    source.close()
+    with nsys_sql.open(trace, cache=True) as model:
+        assert model.query("SELECT count(*) FROM kernel").fetchall() == [(7,)]
+    assert len(made(own_cache)) == 2
+
+
+def test_runs_at_the_same_time_make_one_file_and_all_answer(trace, own_cache):
+    rows, errors = [], []
+
+    def ask():
+        try:
+            with nsys_sql.open(trace, cache=True, threads=1) as model:
+                rows.append(model.run("budget").fetchall())
+        except Exception as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=ask) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert errors == []
+    assert rows[0] == rows[1] == rows[2]
+    assert len(made(own_cache)) == 1
+    assert not list(own_cache.glob(".part*"))
+
+
+def test_a_failed_ingest_leaves_nothing(trace, own_cache, monkeypatch):
+    def fails(*_):
+        raise AnswerError("half way")
+
+    monkeypatch.setattr(database, "_describe", fails)
+    with pytest.raises(AnswerError, match="half way"):
+        nsys_sql.open(trace, cache=True)
+    assert list(own_cache.iterdir()) == []
+
+
+def test_the_cache_is_listed_and_cleared(trace, own_cache, capsys):
+    assert cli.execute(["run", "devices", str(trace), "--cache"]) == 0
+    capsys.readouterr()
+    assert cli.execute(["cache", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert str(trace) in out
+    assert "1 files" in out
+    (own_cache / "mine.txt").write_text("kept", encoding="utf-8")
+    with nsys_sql.open(trace, cache=True) as model:
+        assert cli.execute(["cache", "--clear"]) == 0
+        assert len(model.run("budget").fetchall()) == 15  # whoever reads it keeps it
+    assert [path.name for path in own_cache.iterdir()] == ["mine.txt"]
+    assert cache.entries() == []
+    assert cli.execute(["cache"]) == 2
+    assert cli.execute(["cache", "--list", "--clear"]) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_told(trace, monkeypatch):
+    monkeypatch.setenv("NSYS_SQL_CACHE", str(trace / "below a file"))
+    with pytest.raises(InputError, match="cannot be written") as caught:
+        nsys_sql.open(trace, cache=True)
+    assert "NSYS_SQL_CACHE" in caught.value.hint
+
+
+def test_what_an_option_brings_is_joined_to_the_cached_trace(trace, own_cache):
+    with nsys_sql.open(trace, reference_steps="1.9ms,2.0ms") as model:
+        wanted = model.run("slowdown").fetchall()
+    nsys_sql.open(trace, cache=True).close()
+    with nsys_sql.open(trace, cache=True, reference_steps="1.9ms,2.0ms") as model:
+        assert model.run("slowdown").fetchall() == wanted
+    assert len(made(own_cache)) == 1
+
+
+def test_the_envelope_names_the_trace_and_not_the_copy(trace, capsysbinary):
+    assert cli.execute(["run", "devices", str(trace), "--cache", "--format", "json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["trace"]["path"] == str(trace)
+    assert Options(cache=True).check().cache

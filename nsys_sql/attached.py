@@ -28,11 +28,13 @@ from nsys_sql.results import TraceInfo
 
 KNOWN_SCHEMA = (3, 28)
 KNOWN_PRODUCT = (2026, 4)
-# What DuckDB raises for a value it does not accept, a wrong type or text that is no UTF-8.
+# What DuckDB raises for a value it does not accept, a wrong type or text that is no UTF-8; the
+# last where its own message quotes the bytes.
 BAD_VALUE = (
     duckdb.TypeMismatchException,
     duckdb.InvalidInputException,
     duckdb.ConversionException,
+    UnicodeDecodeError,
 )
 _TYPES = (
     ("INT", "BIGINT"),
@@ -61,7 +63,7 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-def input_error(path: Path, error: duckdb.Error) -> InputError:
+def input_error(path: Path, error: Exception) -> InputError:
     """Say in one line why a file was refused."""
     text = one_line(error)
     for pattern, message, hint in _DAMAGE:
@@ -70,7 +72,7 @@ def input_error(path: Path, error: duckdb.Error) -> InputError:
     return InputError(f"{path} cannot be read: {text}")
 
 
-def damage(path: Path, error: duckdb.Error) -> InputError | None:
+def damage(path: Path, error: Exception) -> InputError | None:
     """The input error behind a statement that failed, if the file is to blame."""
     pattern = (
         "malformed|disk I/O|database is locked|file is not a database|string encoding found in "

@@ -407,6 +407,7 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
     \b
       nsys-sql survey node*.sqlite --init -o ranks.yaml
       nsys-sql survey node*.sqlite --ranks ranks.yaml
+      nsys-sql survey --ranks ranks.yaml -o ranks.html
     """
     from nsys_sql import survey_cli
 

@@ -26,7 +26,6 @@ from nsys_sql.survey import Named
 from nsys_sql.survey_cli import ProgressLine, engine_options, folder_for
 
 Warn = Callable[[str], None]
-_REPORTS = (".md", ".html")
 # Columns that a terminal has no room for; every other format has them.
 _NARROW = {
     "reconciliation": {
@@ -48,7 +47,7 @@ _KERNEL_ROWS = 20
 
 def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     """Compare two runs: tables, a report, a gate, and a line in a history."""
-    form = _form(options)
+    form = output.form_of(options["output"], options["form"])
     thresholds = [compare.threshold(text) for text in options["fail_on"]]
     stored = history.labels(options["labels"])
     if stored and options["store"] is None:
@@ -129,18 +128,6 @@ def signed_pct(value: float) -> str:
 
 
 # ---------------------------------------------------------------- what is compared
-
-
-def _form(options: Mapping[str, Any]) -> str:
-    """The format: what the name of the output says, else --format."""
-    target: Path | None = options["output"]
-    suffix = target.suffix.lower() if target is not None else ""
-    if options["form"] == "table":
-        if suffix in _REPORTS:
-            return suffix[1:]
-        if suffix == ".json":
-            return "json"
-    return str(options["form"])
 
 
 def _chosen(options: Mapping[str, Any], form: str, has_gate: bool) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from nsys_sql.session import Model
 # The name of the file is the name of its database: these would hide a schema or a catalog.
 _TAKEN = frozenset({SCHEMA, "main", "system", "temp", "information_schema", "pg_catalog"})
 # Small files of many tables waste most of their blocks of the default size.
-_SMALL_TRACE, _SMALL_BLOCK = 64 << 20, 16384
+_SMALL_TRACE, _SMALL_BLOCK = 4 << 20, 16384
 
 
 def build(

@@ -11,6 +11,13 @@ from nsys_sql.catalog import Param
 from nsys_sql.errors import UsageError
 
 ANCHOR_KINDS = ("nvtx", "nccl", "kernel")
+RANGES = {
+    "per_iteration": (1, 2**31 - 1),
+    "skip_first": (0, 2**31 - 1),
+    "skip_last": (0, 2**31 - 1),
+    "device": (0, 2**31 - 1),
+    "threads": (1, 1024),
+}
 _NUMBERS = {
     "BIGINT": r"[+-]?\d{1,18}",
     "INTEGER": r"[+-]?\d{1,9}",
@@ -51,18 +58,14 @@ class Options:
         """Return the options themselves, or raise a usage error for what is out of range."""
         parse_anchor(self.anchor)
         parse_iterations(self.iterations)
-        for name, least in (("per_iteration", 1), ("skip_first", 0), ("skip_last", 0)):
-            if getattr(self, name) < least:
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
                 raise UsageError(
-                    f"{name.replace('_', '-')} is {getattr(self, name)}",
-                    hint=f"it is {least} or more",
+                    f"{name.replace('_', '-')} is {value}", hint=f"it is from {least} to {most}"
                 )
-        if self.device is not None and self.device < 0:
-            raise UsageError(f"device is {self.device}", hint="devices are numbered from 0")
         if self.window not in ("range", "device"):
             raise UsageError(f"window {self.window!r} is unknown", hint="it is range or device")
-        if self.threads is not None and self.threads < 1:
-            raise UsageError(f"threads is {self.threads}", hint="it is 1 or more")
         return self
 
     def windows(self) -> dict[str, object]:
@@ -72,6 +75,16 @@ class Options:
         )  # fmt: skip
         values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
+
+    def without_effect(self) -> list[str]:
+        """What was given although the kind of the anchor does not use it."""
+        kind, _ = parse_anchor(self.anchor)
+        found = []
+        if self.per_iteration != 1 and kind not in ("nccl", "kernel"):
+            found.append("--per-iteration counts the kernels of a kernel: or nccl: anchor")
+        if self.window != "range" and kind in ("nccl", "kernel"):
+            found.append(f"--window {self.window} moves the ranges of an nvtx: anchor")
+        return [f"{text}; with the anchor {self.anchor} it has no effect" for text in found]
 
     def variables(self) -> dict[str, str]:
         """The option variables as SQL text; an option not given is a typed NULL."""

@@ -9,14 +9,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TextIO
 
 from nsys_sql.errors import UsageError
+
+
+def form_of(output: Path | None, form: str) -> str:
+    """The format: what the name of the output says (md and html are reports), else --format."""
+    suffix = output.suffix.lower() if output is not None else ""
+    return suffix[1:] if form == "table" and suffix in (".md", ".html", ".json") else form
 
 
 def check_target(output: Path | None, traces: Sequence[Path]) -> None:
     """Refuse, before any work is done, a target that would hurt or could not be written."""
     if output is None:
         return
+    if output == Path("-"):
+        raise UsageError("-o - is no file", "leave -o out to write to standard output")
     if output.is_dir():
         raise UsageError(f"{output} is a folder", "give -o the name of a file")
     if not output.resolve().parent.is_dir():
@@ -39,17 +48,18 @@ def _same(output: Path, trace: Path) -> bool:
 def replacing(output: Path) -> Iterator[Path]:
     """A new path beside `output` that takes its name when the block ends without an error."""
     target = output.resolve()
-    if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
-        yield target
-        return
-    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    scratch = target
+    if target.is_file() or not target.exists():  # a pipe or a device cannot be replaced
+        scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield scratch
-        scratch.replace(target)
+        if scratch != target:
+            scratch.replace(target)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
     finally:
-        scratch.unlink(missing_ok=True)
+        if scratch != target:
+            scratch.unlink(missing_ok=True)
 
 
 def write_text(text: str, output: Path | None) -> None:
@@ -69,7 +79,7 @@ def binary(output: Path | None) -> Iterator[Path]:
         with replacing(output) as scratch:
             yield scratch
         return
-    if sys.stdout.isatty():
+    if _stdout().isatty():
         raise UsageError("binary output does not go to a terminal", "name a file with -o")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "result"
@@ -77,14 +87,26 @@ def binary(output: Path | None) -> Iterator[Path]:
         _to_stdout(path.read_bytes())
 
 
+def _stdout() -> TextIO:
+    """Standard output; Python has none where the caller closed it."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed", "open it, or name a file with -o")
+    return sys.stdout
+
+
 def _to_stdout(data: bytes) -> None:
     """Write and flush; a reader that has gone away (`| head`) is no error."""
+    stdout = _stdout()
     try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stdout.flush()
+        stdout.buffer.write(data)
+        stdout.buffer.flush()
+    except OSError as error:
+        # what is left in the buffer must not fail once more when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            text = f"cannot write to standard output: {error.strerror or error}"
+            raise UsageError(text, "make room, or name another place with -o") from error
 
 
 def status(text: str) -> None:

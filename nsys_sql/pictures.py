@@ -36,6 +36,8 @@ COLOURS = {
     "more": "#d55e00",
     "less": "#009e73",
     "median": "#0072b2",
+    "jitter wait": "#8c6d46",
+    "transfer proxy": "#e69f00",
 }
 _PARTS = (
     ("compute", "compute_busy"),
@@ -45,6 +47,10 @@ _PARTS = (
     ("unattributed", "unattributed"),
 )
 _MOST_COLUMNS = 300
+# A scale of tiles spans at least this part of its greatest figure.
+_NARROWEST = 0.02
+# Stops of cividis, which is made for the colour-blind: dark is little, light is much.
+_SHADES = ((0, 34, 78), (66, 78, 107), (124, 123, 120), (187, 173, 108), (254, 232, 56))
 _PIXELS = 1000
 
 
@@ -84,9 +90,42 @@ class Picture:
         return [g for g in COLOURS if g in found] + sorted(found - COLOURS.keys())
 
 
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Tiles in rows and columns. A tile is a figure and what is said of it, or None: there is none.
+
+    `unit` is how the ends of the scale read, of humanize.cell. `least` begins the scale at a
+    figure of the reader's; else it begins at the least tile.
+    """
+
+    name: str
+    title: str
+    caption: str
+    unit: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[tuple[float, str] | None]]]
+    least: float | None = None
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The ends of the scale: never so near that noise looks like a difference."""
+        values = [tile[0] for _, tiles in self.rows for tile in tiles if tile is not None]
+        high = max(values, default=0.0)
+        low = min(values, default=0.0) if self.least is None else self.least
+        return min(low, high - _NARROWEST * abs(high)), high
+
+
 def colour(group: str) -> str:
     """The colour of a class or cause."""
     return COLOURS.get(group, COLOURS["other"])
+
+
+def shade(share: float) -> str:
+    """The colour at 0..1 of a scale of tiles, which reads the same in shades of grey."""
+    at = min(max(share, 0.0), 1.0) * (len(_SHADES) - 1)
+    below = min(int(at), len(_SHADES) - 2)
+    pairs = zip(_SHADES[below], _SHADES[below + 1], strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (at - below)):02x}" for a, b in pairs)
 
 
 def of(

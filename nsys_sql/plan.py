@@ -162,9 +162,7 @@ def failing(recipe: SqlFile, reason: str) -> str:
     return f"SELECT\n{columns}\nWHERE error({literal(reason)}) IS NULL"
 
 
-def not_captured(
-    relations: Sequence[str], has_calls: bool = False
-) -> tuple[str, str | None]:
+def not_captured(relations: Sequence[str], has_calls: bool = False) -> tuple[str, str | None]:
     """What to say, and to do, about a need that a trace does not meet (any of `relations`).
 
     With `has_calls` CUDA was traced, and only the device side is missing.

@@ -125,8 +125,12 @@ def _lines(file: Iterable[str]) -> Iterator[str]:
 def _of_columns(path: Path, head: str, lines: Iterable[str]) -> list[Step] | None:
     """The steps of a CSV file whose first line is `head`; None where that is none."""
     names = [name.strip() for name in next(csv.reader([head]), [])]
-    found = [(at, match) for label in _HEADS for at, name in enumerate(names)
-             if (match := label.fullmatch(name))]
+    found = [
+        (at, match)
+        for label in _HEADS
+        for at, name in enumerate(names)
+        if (match := label.fullmatch(name))
+    ]
     if len(names) < 2 or not found:
         return None
     at, label = found[0]
@@ -173,8 +177,8 @@ def _of_lines(path: Path, file: Iterable[str]) -> list[Step]:
         raise InputError(
             f"{path} holds no step time that is known",
             hint="one duration a line (29.39s), or a trainer log with `elapsed time per iteration "
-            "(ms): 812.3`, `train_step_timing in s: 0.812` or `step time: 0.812 s`, or a CSV file with "
-            "such a column; a rate like 1.21it/s is a running average and is not read",
+            "(ms): 812.3`, `train_step_timing in s: 0.812` or `step time: 0.812 s`, or a CSV file "
+            "with such a column; a rate like 1.21it/s is a running average and is not read",
         )
     return _of_matches(path, matches[min(matches)])
 

@@ -107,6 +107,13 @@ SHOWN = (
     ),
     Shown("metrics", 3, "Sampled GPU metrics", rows=12),
     Shown(
+        "call-sites",
+        3,
+        "Call sites of the launches",
+        "device call_site launches work_ms launch_starved_ms blocking_ms n link_rate_pct",
+        10,
+    ),
+    Shown(
         "communication",
         4,
         "Communication",
@@ -162,7 +169,7 @@ class Section:
     number: int
     title: str
     sentences: list[str] = field(default_factory=list)
-    pictures: list[pictures.Picture] = field(default_factory=list)
+    pictures: list[pictures.Picture | pictures.Heat] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -317,7 +324,7 @@ def _fill(
         verdict.tables = []
     capture.sentences = list(_capture(facts, parameters, results))
     budget.sentences = list(_budget(records(results.get("budget"))))
-    budget.pictures = pictures.of(
+    budget.pictures[:] = pictures.of(
         records(results.get("budget")),
         records(results.get("budget-windows")),
         records(results.get("step-timeline")),

@@ -7,14 +7,17 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
-from nsys_sql import formats, pictures
+from nsys_sql import formats, humanize, pictures
 from nsys_sql.formats import is_number
 from nsys_sql.humanize import ABSENT
-from nsys_sql.pictures import Picture
+from nsys_sql.pictures import Heat, Picture
 from nsys_sql.report import Advice, Part, Section, Table
 from nsys_sql.report_text import PROSE, cells, head, more, title
 
 _WIDEST = 60
+_LONG = 24
+_FEW_ROWS = 64
+_AXIS_LETTERS = 120
 _NONE = ' class="none"'
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
@@ -35,6 +38,7 @@ def html(parts: Sequence[Part]) -> str:
             for key, part in drawn
             for section in part.sections
             for picture in section.pictures
+            if isinstance(picture, Picture)
         ]
         if shown:
             script = (
@@ -74,13 +78,18 @@ def _section(key: str, section: Section, is_rich: bool) -> Iterator[str]:
     style = ' class="verdict"' if section.number == 1 else ""
     yield from (f"<p{style}>{escape(sentence)}</p>\n" for sentence in section.sentences)
     for picture in section.pictures:
-        yield f"<figure><h3>{escape(picture.title)}</h3>{_key(picture)}"
+        yield f"<figure><h3>{escape(picture.title)}</h3>"
+        if isinstance(picture, Heat):
+            yield from _tiles(picture)
+            yield f"<figcaption>{escape(picture.caption)}</figcaption></figure>\n"
+            continue
+        yield _key(picture)
         if is_rich:
             yield f'<div class="plot" id="{key}-{picture.name}"></div>'
         else:
             yield from _bars(picture)
         yield f"<figcaption>{escape(picture.caption)}</figcaption></figure>\n"
-    if section.pictures:
+    if any(isinstance(picture, Picture) for picture in section.pictures):
         hint = (
             "Drag across a picture to zoom, double-click to go back."
             if is_rich
@@ -106,7 +115,7 @@ def _table(table: Table) -> str:
     lines = "".join(
         "<tr>"
         + "".join(
-            f'<td{kind if cell != ABSENT else _NONE} data-name="{escape(name)}">{escape(cell)}</td>'
+            f'<td{_style(kind, cell)} data-name="{escape(name)}">{escape(cell)}</td>'
             for kind, name, cell in zip(kinds, names, row, strict=True)
         )
         + "</tr>\n"
@@ -120,6 +129,13 @@ def _table(table: Table) -> str:
         f'<div class="scroll"><table{style}><thead><tr>{top}</tr></thead>\n'
         f"<tbody>{lines}</tbody></table></div>{rest}\n"
     )
+
+
+def _style(kind: str, cell: str) -> str:
+    """The class of a cell: absent, a number, or a text that needs room to break."""
+    if cell == ABSENT:
+        return _NONE
+    return ' class="long"' if not kind and len(cell) > _LONG else kind
 
 
 def _card(advice: Advice) -> str:
@@ -230,3 +246,38 @@ def _bars(picture: Picture) -> Iterator[str]:
             )
         yield "</svg>"
     yield f'</div><p class="soft">{origin:.4g} to {whole:.4g} {escape(picture.axis)}</p>'
+
+
+def _tiles(heat: Heat) -> Iterator[str]:
+    """Tiles in plain SVG, one strip for each row, under the ends of their scale."""
+    low, high = heat.scale
+    span = high - low
+    ends = [
+        f'<span><i style="background:{pictures.shade(share)}"></i>'
+        f"{escape(humanize.cell(value, heat.name, heat.unit))}</span>"
+        for share, value in ((0.0, low), (0.5, (low + high) / 2), (1.0, high))[: 3 if span else 1]
+    ]
+    yield f'<div class="key">{"".join(ends)}</div><div class="bars tiles">'
+    width, height = 1000 / max(len(heat.columns), 1), 14 if len(heat.rows) <= _FEW_ROWS else 8
+    for name, tiles in heat.rows:
+        yield f'<span title="{escape(name)}">{escape(name)}</span>'
+        yield f'<svg viewBox="0 0 1000 16" preserveAspectRatio="none" height="{height}" role="img">'
+        for at, tile in enumerate(tiles):
+            if tile is not None:
+                fill = pictures.shade((tile[0] - low) / span if span > 0 else 0.0)
+                yield (
+                    f'<rect x="{at * width:.2f}" width="{width:.2f}" height="16" fill="{fill}">'
+                    f"<title>{escape(tile[1])}</title></rect>"
+                )
+        yield "</svg>"
+    yield "<span></span>" + _axis(heat.columns) + "</div>"
+
+
+def _axis(names: Sequence[str]) -> str:
+    """The names of columns: all where there is room, else the first and the last."""
+    shown = list(names)
+    if sum(len(name) + 2 for name in names) > _AXIS_LETTERS:
+        shown = [names[0], names[-1]]
+    style = "" if len(shown) == len(names) else ' style="justify-content:space-between"'
+    cells = "".join(f'<b title="{escape(name)}">{escape(name)}</b>' for name in shown)
+    return f'<div class="axis"{style}>{cells}</div>'

@@ -11,7 +11,7 @@ from nsys_sql.report import Part, Section, Table
 
 _WIDEST = 80
 # Columns that hold sentences, which are never cut.
-PROSE = {"item", "value", "detail", "remedy", "claim", "basis"}
+PROSE = {"item", "value", "detail", "remedy", "claim", "basis", "statement"}
 
 
 def title(part: Part) -> str:

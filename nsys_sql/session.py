@@ -119,6 +119,8 @@ class Model:
             all_tables or not self._owns_connection,
         )
         self._info = self._file.info(self.planner)
+        for text in self.options.without_effect():
+            self._warn(text)
         for problem in self.catalog.problems:
             self._warn(problem)
 
@@ -269,7 +271,7 @@ class Model:
         where = " OR ".join(map(scrub.is_garbled, texts))
         return bool(self._execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchall())
 
-    def _failure(self, statement: Statement, error: duckdb.Error) -> NsysSqlError:
+    def _failure(self, statement: Statement, error: Exception) -> NsysSqlError:
         text = one_line(error)
         if (damaged := damage(self._path, error)) is not None:
             return damaged
@@ -280,6 +282,11 @@ class Model:
             )
         if statement.file is not None and statement.file.is_user:
             return userfiles.failed(statement.file, str(error))
+        if isinstance(error, duckdb.OutOfRangeException):
+            return InputError(
+                f"{self._path} holds a time or an id that no report can have: {text}",
+                hint="copy or export it again",
+            )
         where = statement.file.label if statement.file else statement.name
         return NsysSqlError(f"{where} failed on {self._path}: {text}")
 
@@ -325,10 +332,12 @@ class Model:
             choice = dict(zip(names, cursor.fetchone() or (), strict=False))
             if choice.get("status") != "chosen":
                 message = str(choice.get("message") or "no anchor was found")
-                error = AnswerError(
-                    message, hint="`nsys-sql run anchors TRACE` lists what could be one"
-                )
-                self._object(recipes, error, tolerated=False)
+                hint: str | None = "`nsys-sql run anchors TRACE` lists what could be one"
+                if not self._execute(f"SELECT 1 FROM {schema}.drive LIMIT 1").fetchall():
+                    hint = planning.not_captured(["kernel"], self.planner.is_present("api_call"))[1]
+                self._object(recipes, AnswerError(message, hint=hint), tolerated=False)
+        elif step == "op":
+            self._need_device()
         elif step == "call_site_thread":
             told = self._execute(f"SELECT message FROM {schema}.{step} WHERE message IS NOT NULL")
             if (messages := [row[0] for row in told.fetchall()]) and recipes:
@@ -341,6 +350,24 @@ class Model:
             found = self._execute(f"SELECT 1 FROM {schema}.steady LIMIT 1").fetchone()
             if found is None:
                 self._object(recipes, self._no_steady(), tolerated=True)
+
+    def _need_device(self) -> None:
+        """Raise when the only device to report did nothing: no rows would look like an answer."""
+        wanted = self._execute("SELECT getvariable('device')::BIGINT").fetchall()[0][0]
+        if wanted is None:
+            return
+        found = self._execute(
+            f"SELECT DISTINCT device FROM {self.planner.schema}.op "
+            "WHERE device IS NOT NULL ORDER BY device"
+        ).fetchall()
+        if (wanted,) not in found:
+            listed = ", ".join(str(row[0]) for row in found)
+            raise AnswerError(
+                f"device {wanted} did no work in this trace",
+                hint=f"devices with work: {listed}"
+                if found
+                else "none did; see `nsys-sql inspect`",
+            )
 
     def _object(self, recipes: Sequence[SqlFile], error: AnswerError, tolerated: bool) -> None:
         """Raise, or note it where every recipe of the plan still has something to answer."""

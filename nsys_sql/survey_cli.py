@@ -33,7 +33,10 @@ _IF_USED = ("transport_busy_ms", "dispatch_busy_ms")
 def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     """Survey the ranks of the traces, or write a mapping to fill in."""
     output.check_target(options["output"], traces)
+    if not options["init"]:
+        options = {**options, "form": output.form_of(options["output"], options["form"])}
     mapping = ranks.read(options["ranks"]) if options["ranks"] is not None else ranks.RankMap()
+    output.check_target(options["output"], mapping.traces)
     chosen = _chosen(options)
     model_options = engine_options(options)
     if options["from_parquet"] is not None:
@@ -101,6 +104,7 @@ def engine_options(options: Mapping[str, Any]) -> Options:
         threads=options["threads"],
         memory_limit=options["memory_limit"],
         temp_directory=options["temp_directory"] and os.fspath(options["temp_directory"]),
+        cache=options.get("cache", False),
     ).check()
 
 
@@ -263,6 +267,12 @@ def _render(
     reports = [_report(each, facts, notes) for each in results]
     if form == "json":
         return _json(reports, results, facts, notes, _parameters(opened.mapping, options))
+    if form in ("md", "html"):
+        from nsys_sql import survey_report
+
+        return survey_report.render(
+            results, form, facts, notes, _parameters(opened.mapping, options)
+        )
     if form == "csv":
         return formats.csv_text(reports[:1], with_trace=False)
     if form == "markdown":

@@ -768,6 +768,8 @@ def _pipeline_step(rank: Rank) -> Program:
                     rank.launch(c, "fc1" if forward else "dgrad", _ns(rank, 300 * US))
                     if not forward:
                         rank.launch(c, "wgrad", _ns(rank, 300 * US))
+                if s.straggler_ns and rank.rank == last:
+                    rank.launch(c, "gemm_small", s.straggler_ns // (2 * s.microbatches))
                 if 0 <= target <= last:
                     rank.follow(c, TP_STREAM)
                     yield from _hand_over(rank, rank.rank, target)

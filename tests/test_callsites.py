@@ -171,3 +171,19 @@ def test_the_recipe_asks_for_the_file(tmp_path):
         with pytest.raises(nsys_sql.AnswerError) as refused:
             model.run("call-sites")
         assert "--callsites" in refused.value.hint
+
+
+def test_the_report_holds_them_or_says_why_not(tmp_path, capsys):
+    from nsys_sql.cli import execute
+
+    path = str(trace(tmp_path / "t.sqlite"))
+    given = ["report", path, "--anchor", "nvtx:step *", "--callsites"]
+    assert execute([*given, str(write(tmp_path / "s.csv"))]) == 0
+    text = capsys.readouterr().out
+    assert "recipe `call-sites`" in text and "link rate %" in text and "loss.py:20" in text
+    short = write(tmp_path / "short.csv", {1: ["layer.py:10"], 2: ["mlp.py:30"] * 2})
+    assert execute([*given, str(short)]) == 0
+    text = capsys.readouterr().out
+    assert "recipe `call-sites`" not in text
+    assert "call-sites: the call sites do not fit this trace" in text
+    assert "1 launches in the file and 4 in the trace" in text

@@ -112,9 +112,17 @@ def test_graphs_that_left_no_row_are_blind(tmp_path):
         builder.call(corr * 100, corr * 100 + 5, "cudaGraphLaunch_v10000", corr=corr)
     found = facts(builder.write(tmp_path / "a.sqlite"))
     assert found["graphs", "graph launches"][0] == "2"
-    blind = found["graphs", "launches without any device row"]
+    blind_key = ("graphs", "launches without any device row")
+    blind = found[blind_key]
     assert blind[:2] == ("2", "warn") and "--cuda-graph-trace=node" in blind[3]
     assert "--cuda-graph-trace=node" in found["next capture", "timing"][0]
+    builder = simple("2024.6.2").capture_meta("PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE", "Node")
+    builder.call(1000, 1005, "cudaGraphLaunch_v10000", corr=10)
+    found = facts(builder.write(tmp_path / "c.sqlite"))
+    # what was asked for need not be asked for again
+    mode, blind = (found[key] for key in (("mode", "CUDA graph tracing"), blind_key))
+    assert mode[:2] == ("node", "warn") and not mode[3]
+    assert "nodes were to be traced" in blind[2] and "node" not in blind[3].split()
     builder = simple()
     builder.call(1000, 1005, "cudaGraphLaunch_v10000", corr=10).graph_exec(1010, 1100, corr=10)
     builder.call(1100, 1105, "cudaGraphLaunch_v10000", corr=11)

@@ -104,7 +104,8 @@ def test_blame_over_a_border_is_cut_and_a_window_without_it_counts_zero(answers:
     trace.launch(9, (201, 202), (210, 220))
     row = by(answers.ask(trace, "blockers"), "producer")[NCCL]
     assert nanoseconds(row, "median_ms", "min_ms", "max_ms") == (30, 0, 40)
-    assert (row["count"], row["n"]) == (1, 3)
+    # all of it begins in the first window: none in the median one
+    assert (row["count"], row["n"]) == (0, 3)
 
 
 def test_inferred_and_lost_waits_show_as_evidence(answers: Answers) -> None:
@@ -184,6 +185,26 @@ def test_a_synchronising_call_beside_a_busy_device_is_no_stall(answers: Answers)
         "launch": (4,),  # 0-2 before A, 102-104 before K
         "host_code": (2,),
     }
+
+
+def test_a_synchronising_copy_while_it_copies_leaves_the_device_busy(answers: Answers) -> None:
+    # device   2-10 A   22-50 copy   60-90 N on stream 20, launched before      100-110 K
+    # thread         20-55 cudaMemcpy, 56-58 cudaStreamSynchronize           95-97 launch of K
+    trace = Trace().launch(1, (0, 2), (2, 10)).launch(2, (3, 4), (60, 90), NCCL, stream=20)
+    trace.call(20, 55, "cudaMemcpy_v3020", corr=3).memcpy(22, 50, corr=3, stream=7)
+    trace.call(56, 58, "cudaStreamSynchronize_v3020", corr=4)
+    trace.launch(9, (95, 97), (100, 110)).nvtx(0, 120, "step 0")
+    rows = by(answers.ask(trace, "host-stalls"), "activity", "function")
+    columns = ("median_ms", "device_idle_ms")
+    assert nanoseconds(rows["synchronise", "cudaMemcpy"], *columns) == (35, 2 + 5)
+    assert nanoseconds(rows["synchronise", "cudaStreamSynchronize"], *columns) == (2, 2)
+    # 10-20, 55-56, 58-95: 60-90 of it beside N
+    assert nanoseconds(rows["host_code", None], *columns) == (48, 18)
+    # the starved time is 87: 28 beside the copy, which is the producer, 30 beside N, 29 idle
+    (row,) = (r for r in answers.ask(trace, "opportunities") if r["class"] == "launch")
+    assert nanoseconds(row, "recoverable_ms") == (2 + 87 - 28,)
+    assert row["bound_kind"] == "upper bound"
+    assert "49 % of it while copies, communication or spinning kernels ran" in row["evidence"]
 
 
 def test_devices_starve_apart(answers: Answers) -> None:
@@ -305,6 +326,36 @@ def test_cover_agrees_with_counting_every_nanosecond() -> None:
             "FROM nsys.iv_cover('piece', 'over') GROUP BY ALL"
         ).fetchall()
         assert {row[:3]: row[3] for row in rows} == dict(expected), seed
+
+
+def test_cover_tells_covered_from_free_time_where_rows_cross_too() -> None:
+    con = macros("iv_cover")
+    con.execute("CREATE TABLE piece (part BIGINT, start_ns BIGINT, end_ns BIGINT)")
+    con.execute("CREATE TABLE over (part BIGINT, start_ns BIGINT, end_ns BIGINT, label BIGINT)")
+    for seed in range(80):
+        r = random.Random(seed)
+        scale = r.choice([1, 1, 400_000])
+        edges = sorted(r.sample(range(-20, 80), 2 * r.randrange(1, 8)))
+        pieces = list(zip(edges[::2], edges[1::2], strict=True))
+        over = [(a := r.randrange(-30, 90), a + r.choice([0, 1, 3, 10, 40])) for _ in range(12)]
+        con.execute("DELETE FROM piece; DELETE FROM over")
+        for table, rows in (("piece", pieces), ("over", over)):
+            places = "?, ?, ?" + (", 0" if table == "over" else "")
+            con.executemany(
+                f"INSERT INTO {table} VALUES ({places})",
+                [(1, a * scale, b * scale) for a, b in rows],
+            )
+        found = con.execute(
+            "SELECT stretch_ns, sum(end_ns - start_ns)::BIGINT, "
+            "sum(CASE WHEN label IS NULL THEN end_ns - start_ns ELSE 0 END)::BIGINT "
+            "FROM nsys.iv_cover('piece', 'over') GROUP BY ALL"
+        ).fetchall()
+        free = {
+            a: sum(not any(s <= at < e for s, e in over) for at in range(a, b)) for a, b in pieces
+        }
+        assert sorted(found) == sorted(
+            (a * scale, (b - a) * scale, free[a] * scale) for a, b in pieces
+        ), seed
 
 
 # ====================================================================================== nvtx
@@ -514,6 +565,19 @@ def test_the_longest_gap_is_told_whole(answers: Answers) -> None:
     assert (first["kernel_before"], first["next_kernel"]) == (GEMM, GEMM)
     assert (first["host_activity"], first["host_function"]) == ("host_code", None)
     assert (first["nvtx_path"], first["evidence"]) == ("step *", "resolved")
+
+
+def test_the_path_of_a_gap_is_where_the_host_was(answers: Answers) -> None:
+    # the loader holds the host for 60, the kernel is launched in `forward`
+    trace = Trace().launch(1, (0, 2), (2, 10)).launch(2, (80, 85), (90, 100))
+    trace.nvtx(0, 110, "step 0").nvtx(12, 72, "next_batch").nvtx(76, 110, "forward")
+    (first,) = answers.ask(trace, "top-gaps", top=1)
+    assert (first["host_activity"], first["nvtx_path"]) == ("host_code", "step * / next_batch")
+    # without launch-starved time it is the range of the launch
+    trace = Trace().launch(1, (0, 2), (2, 10)).launch(2, (4, 5), (90, 100))
+    trace.nvtx(0, 110, "step 0").nvtx(3, 8, "forward")
+    (first,) = answers.ask(trace, "top-gaps", top=1)
+    assert (first["host_activity"], first["nvtx_path"]) == (None, "step * / forward")
 
 
 def test_gaps_are_ranked_inside_windows(answers: Answers) -> None:

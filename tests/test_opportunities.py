@@ -68,7 +68,9 @@ def test_the_planted_trouble_comes_first(name: str, opportunity: str, tmp_path: 
     assert bound == pytest.approx(median(planted) / 1e6, rel=0.01)
     whole = median(truth.budget[key]["iteration"] for key in keys) / 1e6
     assert rows[0]["step_ms"] == pytest.approx(whole)
-    assert {row["bound_kind"] for row in rows} == {"resolved"}
+    assert rows[0]["bound_kind"] == "resolved"
+    # an immaterial rest of launch-starved time lies beside copies and communication
+    assert {row["bound_kind"] for row in rows if row["class"] != "launch"} <= {"resolved"}
     assert rows[0]["is_material"]
     assert (rows[0]["status"], rows[0]["n"]) == ("measured", len(keys))
 
@@ -91,7 +93,8 @@ def test_a_slower_capture_perturbs_every_bound(tmp_path: Path) -> None:
     plain = ask(path, "opportunities")
     assert plain[0]["new_mfu_ceiling"] is None
     rows, [verdict] = ask_all(path, "opportunities", "verdict", reference_steps="30ms,31ms")
-    assert {row["bound_kind"] for row in rows} == {"resolved, perturbed"}
+    assert rows[0]["bound_kind"] == "resolved, perturbed"
+    assert all(row["bound_kind"].endswith("perturbed") for row in rows)
     assert rows[0]["recoverable_ms"] == plain[0]["recoverable_ms"]
     assert (plain[0]["confidence"], rows[0]["confidence"]) == ("high", "medium")
     assert "perturbed" in verdict["limits"]
@@ -205,6 +208,18 @@ def test_unknown_dependencies_make_a_lower_bound(tmp_path: Path) -> None:
     claims = {row["claim"]: row["status"] for row in claimed}
     assert claims["iterations and their times"] == "measured"
     assert "source-verified" not in claims.values()
+
+
+def test_iterations_that_are_named_as_warmup_limit_the_verdict(tmp_path: Path) -> None:
+    trace = Steps(3)
+    for step in range(3):
+        trace.launch(step, (10, 900), "ampere_sgemm_128x64_tn", stream=7)
+        trace.nvtx(step * MS, (step + 1) * MS, f"Warm-up Step {step}")
+    path = trace.write(tmp_path / "trace.sqlite")
+    [plain] = ask(path, "verdict")
+    [verdict] = ask(path, "verdict", anchor="nvtx:Warm-up Step *")
+    assert "named as warmup" not in (plain["limits"] or "")
+    assert "named as warmup (nvtx:Warm-up Step *)" in verdict["limits"]
 
 
 def test_a_pause_in_one_step_is_not_typical(tmp_path: Path) -> None:

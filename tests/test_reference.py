@@ -9,7 +9,7 @@ import nsys_sql
 from nsys_sql import reference
 from tracebuilder import TraceBuilder
 
-S = 10**9
+S, MS = 10**9, 10**6
 GEMM = "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNT"
 
 
@@ -69,6 +69,12 @@ LOGS = {
         "iteration_time_ms=812\niter time (s): 1.25\n",
         [(0, 812_000_000), (1, 1_250_000_000)],
     ),
+    "lightning csv": (
+        "epoch,step,train_loss,train_step_timing in s,val_loss\n"
+        "0,9,7.1,29.39,\n0,9,,,7.3\n0,19,7.0,29.41,\n",
+        [(9, 29_390_000_000), (19, 29_410_000_000)],
+    ),
+    "csv with a unit": ("iteration_time_ms,loss\n812,2\n813,2\n", [(0, 812 * MS), (1, 813 * MS)]),
     "lines": ("# unprofiled\n29.39s\n\n29.41 s\n", [(0, 29_390_000_000), (1, 29_410_000_000)]),
 }
 
@@ -101,6 +107,9 @@ def test_lists_that_say_nothing(text, message):
     [
         ("", "holds no step time"),
         ("loss 2.3\nthroughput 400\n", "holds no step time"),
+        ("Epoch 0: 80%|###| 40/50 [00:33<00:08,  1.21it/s, v_num=3]\n", "holds no step time"),
+        ("step,step_time\n1,\n", "holds no step time"),
+        ("step,step_time\n1,0\n", "a step of 0"),
         ("29.39s\nabout half a minute\n", "no duration with a unit"),
         ("elapsed time per iteration (ms): 0\n", "a step of 0 ms"),
     ],
@@ -175,12 +184,46 @@ def test_steps_of_warmup_do_not_hide_a_slowdown(tmp_path):
         )
     )
     (row,), result = run(path, "slowdown", str(log))
-    assert row["is_material"] is False
-    assert any("choose with reference_from" in note for note in result.notes)
+    # the step of warmup is told and no natural spread
+    assert row["unprofiled_outliers"] == 1 and row["natural_spread_ms"] == pytest.approx(0.02)
+    assert row["is_material"] is True and row["unprofiled_max_ms"] == 9
     assert [check.status for check in result.checks] == ["warn"]
     (row,), result = run(path, "slowdown", str(log), reference_from=1)
     assert row["is_material"] is True and row["unprofiled_n"] == 6
     assert [check.status for check in result.checks] == ["ok"]
+
+
+def test_the_log_of_a_whole_run_holds_warmup_profiled_steps_and_the_flush(tmp_path):
+    path = trace(tmp_path / "t.sqlite", [34_590_000_000, 34_600_000_000, 34_620_000_000])
+    log = tmp_path / "train.log"
+    own = {1: 61_234.5, 20: 34_590.0, 21: 34_600.0, 22: 34_620.0, 23: 47_000.0}
+    log.write_text(
+        "".join(
+            f" [2025-04-13 23:41:12] iteration {n:8d}/    1000 | consumed samples: {n * 16:12d} | "
+            f"elapsed time per iteration (ms): {own.get(n, 29_390 + 10 * (n % 5 - 2)):.1f} | "
+            "throughput per GPU (TFLOP/s/GPU): 400.2 | learning rate: 1.0E-04 |\n"
+            for n in range(1, 60)
+        )
+    )
+    (row,), result = run(path, "slowdown", str(log))
+    assert (row["unprofiled_n"], row["unprofiled_outliers"]) == (59, 5)
+    assert round(row["slowdown_pct"], 1) == 17.7
+    assert row["natural_spread_ms"] == 40 and row["is_material"] is True
+    assert any(note.startswith("perturbed") for note in result.notes)
+
+
+def test_steps_of_two_kinds_are_natural(tmp_path):
+    path = trace(tmp_path / "t.sqlite", [1_250_000] * 3)
+    (row,), _ = run(path, "slowdown", ",".join(["1ms", "1.3ms"] * 4))
+    assert row["unprofiled_outliers"] == 0 and row["natural_spread_ms"] == pytest.approx(0.3)
+    assert row["is_material"] is False
+
+
+def test_many_steps_under_the_profiler_pass_for_natural_and_it_is_told(tmp_path):
+    path = trace(tmp_path / "t.sqlite", [1_180_000] * 3)
+    (row,), result = run(path, "slowdown", ",".join(["1ms"] * 6 + ["1.08ms"] * 2 + ["1.2ms"] * 3))
+    assert row["unprofiled_outliers"] == 0 and row["is_material"] is False
+    assert any("choose with reference_from" in note for note in result.notes)
 
 
 def test_the_command_line(tmp_path):

@@ -12,9 +12,11 @@ import pytest
 
 import nsys_sql
 from nsys_sql import report_html, report_text
+from nsys_sql.catalog import Column
 from nsys_sql.cli import execute
 from nsys_sql.commands import trace_facts
-from nsys_sql.report import SECTIONS, Part
+from nsys_sql.formats import Report
+from nsys_sql.report import SECTIONS, Part, Shown, _communication, _table
 from nsys_sql.report import part as make
 from tracebuilder import TraceBuilder
 
@@ -180,6 +182,40 @@ def test_a_trace_without_kernels_still_gets_its_report(
 def test_only_known_kinds_of_report(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["report", str(trace), "-o", "report.pdf"]) == 2
     assert "name it .md, .html or .json" in capsys.readouterr().err
+
+
+def test_no_device_hides_behind_another(tmp_path: Path) -> None:
+    columns = [Column("device", "BIGINT", "-", ""), Column("what", "VARCHAR", "-", "")]
+    found = [(device, f"{device}.{place}") for device in range(3) for place in range(9)]
+    shown = Shown("host-stalls", 3, "Host", rows=8)
+    table = _table(Report("host-stalls", "0", {}, columns=columns, rows=found), shown)
+    assert [row[1] for row in table.rows] == [
+        *("0.0", "0.1", "0.2", "1.0", "1.1", "1.2", "2.0", "2.1"),
+    ]
+    assert report_text.more(table) == "19 more rows: nsys-sql run host-stalls TRACE"
+    one = _table(Report("host-stalls", "0", {}, columns=columns, rows=found[:9]), shown)
+    assert report_text.more(one) == "1 more row: nsys-sql run host-stalls TRACE"
+
+
+def test_nothing_is_advised_where_nothing_is_material(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for step in range(4):
+        at = step * MS
+        trace.nvtx(at, at + MS, f"step {step}").call(at, at + US, corr=step + 1)
+        trace.kernel(at + 2 * US, at + MS, "ampere_sgemm_128x64_tn", corr=step + 1)
+    with nsys_sql.open(trace.write(tmp_path / "t.sqlite"), anchor="nvtx:step *") as model:
+        made = make(model, trace_facts(model), {"anchor": "x"}, {}, lambda _: None)
+    section = made.sections[4]
+    assert section.sentences == ["None reaches 1% of the iteration (median)."]
+    assert [table.recipe for table in section.tables] == ["opportunities"]
+    assert section.advice == []
+
+
+def test_blocking_above_exposed_is_explained(report: dict[str, Any]) -> None:
+    row = {"device": 0, "comm_busy_ms": 3.0, "comm_exposed_ms": 1.0, "comm_blocking_ms": 1.1}
+    first = next(_communication([row]))
+    assert "1.100 ms blocking" in first and "more than is exposed" in first
+    assert "more than" not in next(_communication([row | {"comm_blocking_ms": 1.0}]))
 
 
 def test_a_long_iteration_is_capped(fixture_sqlite: Any) -> None:

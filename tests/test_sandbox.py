@@ -220,11 +220,12 @@ def test_parameters_reach_the_recipes_of_a_query(trace, capsysbinary):
 def test_a_query_that_takes_too_long_ends(trace, capsys, monkeypatch, command):
     slow = "SELECT sum(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b"
     if command == "run":
-        monkeypatch.setattr("nsys_sql.session.Model._checks", lambda *_: model_slow(*_))
 
-        def model_slow(model, *_):
+        def is_slow(model, *_):
             model.con.execute(slow)
             return []
+
+        monkeypatch.setattr("nsys_sql.session.Model._checks", is_slow)
 
     arguments = [command, *((str(trace), slow) if command == "sql" else ("devices", str(trace)))]
     assert cli.execute([*arguments, "--timeout", "1"]) == AnswerError.exit_code

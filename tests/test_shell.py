@@ -120,7 +120,8 @@ def test_parameters_reach_recipes(ask):
     assert "is not a BIGINT" in out
 
 
-def test_run_shows_checks_and_notes_like_the_command(ask, fixture_sqlite, capsysbinary):
+def test_run_shows_what_the_command_shows(ask, fixture_sqlite, capsysbinary, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     assert cli.execute(["run", "budget", str(fixture_sqlite("event_waits"))]) == 0
     wanted = capsysbinary.readouterr().out.decode()
     _, out = ask(".run budget")

@@ -6,6 +6,7 @@ collective from the kernel's name, ordinals, matches, offsets, transfer proxy an
 
 import json
 import os
+import re
 import sqlite3
 import statistics
 import warnings
@@ -17,12 +18,12 @@ import pytest
 import yaml
 
 import rankbuilder
-from nsys_sql import partition, ranks, survey, tasks
+from nsys_sql import partition, ranks, report_html, survey, survey_report, tasks
 from nsys_sql.cli import execute
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.options import Options
 from rankbuilder import EP, MS, TP, US, Run, grid, transformer
-from simulator import Scenario, simulate_ranks
+from simulator import SCENARIOS, Scenario, simulate_ranks
 
 ANCHOR = Options(anchor="nvtx:step *")
 TWO_HOSTS = ["a"] * 4 + ["b"] * 4
@@ -245,21 +246,24 @@ def four(tmp_path_factory):
 
 def test_two_of_sixteen_ranks_with_a_longer_window_that_starts_earlier(tmp_path):
     """Start skew, a verdict about two ranks only, the dispatcher and NCCL apart and together."""
+    layers = 219  # 3 collectives each, in 8 steps, and 5 more in the first: 5,261
 
     def program(rank, step):
         layer = [
-            ("collective", "dispatch", 100 * US, "ep0"),
-            ("compute", "gemm", 900 * US),
-            ("collective", "combine", 120 * US, "ep0"),
-            ("collective", "AllReduce", 50 * US, "tp0"),
+            ("collective", "dispatch", 20 * US, "ep0"),
+            ("compute", "gemm", 50 * US),
+            ("collective", "combine", 30 * US, "ep0"),
+            ("collective", "AllReduce", 10 * US, "tp0"),
         ]
-        return [("compute", "gemm", 300 * US), *layer * 4]
+        more = [layer[-1]] * 5 if step == 0 else []
+        return [("compute", "gemm", 300 * US), *more, *layer * layers]
 
     everybody = list(range(16))
     run = Run(
         16,
         {"ep0": (everybody, EP), "tp0": (everybody, TP)},
         program,
+        steps=8,
         period_ns=400 * MS,
         hosts=["a"] * 8 + ["b"] * 8,
         clock_ahead_ns={"b": 5 * MS},
@@ -276,16 +280,29 @@ def test_two_of_sixteen_ranks_with_a_longer_window_that_starts_earlier(tmp_path)
         assert skew["rank"] == 12 and skew["value_ms"] == pytest.approx(102, abs=0.1)
         assert not finding(found, "straggler") and not finding(found, "late_finish")
         aligned = {row["rank"]: row for row in rows(found, "alignment")}
-        assert aligned[12]["n"] == 5 * 12 and aligned[12]["residual_p95_us"] < 1
+        assert aligned[12]["n"] == 5_261 and aligned[12]["residual_p95_us"] < 1
+        assert aligned[12]["offset_ms"] == pytest.approx(-5, abs=0.001)
         assert aligned[12]["earlier_start_ms"] == pytest.approx(102, abs=0.1)
         assert abs(aligned[12]["later_end_ms"]) < 0.001
         table = {row["rank"]: row for row in rows(found, "survey")}
         for rank in (3, 12):
             row = table[rank]
-            assert row["nccl_busy_ms"] > 0.15 and row["transport_busy_ms"] > 0.8
+            early = 102 if rank == 12 else 0  # it waits in its first dispatch
+            assert row["nccl_busy_ms"] == pytest.approx(0.010 * layers, rel=0.1)
+            assert row["transport_busy_ms"] == pytest.approx(early + 0.050 * layers, rel=0.1)
             apart = row["nccl_busy_ms"] + row["transport_busy_ms"]
             assert row["comm_busy_ms"] == pytest.approx(apart, rel=1e-3)  # they never overlap
-        assert table[12]["collectives"] == "AllReduce 4, combine 4, dispatch 4"
+        assert (
+            table[12]["collectives"] == f"AllReduce {layers}, combine {layers}, dispatch {layers}"
+        )
+        assert table[12]["iteration_ms"] - table[3]["iteration_ms"] == pytest.approx(102, abs=0.1)
+        listed = rows(found, "collectives")
+        assert sum(row["matched_count"] for row in listed) == 5_261
+        assert not any(row["unmatched_count"] for row in listed)
+        waits = {
+            row["rank"]: row for row in rows(found, "jitter") if row["collective"] == "dispatch"
+        }
+        assert waits[12]["jitter_wait_work_ms"] == pytest.approx(102, abs=0.5)
 
 
 def test_a_shifted_rank_is_late_by_its_own_fault(tmp_path):
@@ -327,6 +344,33 @@ def test_the_simulator_of_training_steps_over_two_hosts(tmp_path):
             for metric in ("iteration", "noncomm_busy", "comm_busy", "comm_blocking"):
                 wanted = statistics.median(budget[metric] for budget in budgets) / 1e6
                 assert table[rank][f"{metric}_ms"] == pytest.approx(wanted), (rank, metric)
+
+
+@pytest.mark.parametrize("longer_ns", [0, 3 * MS])
+def test_a_bubble_makes_no_straggler_and_an_uneven_stage_is_told(longer_ns, tmp_path):
+    """Two stages of one rank each, that hand over by SendRecv; the second may compute more."""
+    scenario = replace(SCENARIOS["pipeline"], steps=4, straggler_ns=longer_ns)
+    truths = simulate_ranks(scenario, 4, "2026.2.1", tmp_path)
+    with opened(tmp_path) as found:
+        listed = rows(found, "pipeline")
+        for row in listed:
+            budgets = truths[row["rank"]].budget.values()
+            bubbles = [b["iteration"] - b["noncomm_busy"] for b in budgets]
+            assert row["bubble_ms"] * MS == pytest.approx(statistics.median(bubbles))
+            waits = statistics.median(b["comm_blocking"] for b in budgets)
+            assert row["sendrecv_blocking_ms"] * MS == pytest.approx(waits) and waits > 2 * MS
+            assert row["sendrecv_count"] == 2 * scenario.microbatches and row["bubble_pct"] > 10
+        uneven = finding(found, "stage imbalance")
+        if longer_ns:
+            assert uneven[0]["value_ms"] == pytest.approx(3, rel=0.05)
+            assert uneven[0]["statement"].startswith("Stage 1 is the busiest")
+            loads = [row["stage_load_pct"] for row in listed]
+            assert loads == pytest.approx([91.4, 108.6], abs=0.5)
+        else:
+            assert not uneven
+        assert not finding(found, "straggler") and not finding(found, "rotating")
+        budgets = {(row["stage"], row["metric"]) for row in rows(found, "stages")}
+        assert {(stage, "blocking") for stage in (0, 1)} < budgets
 
 
 def test_unequal_counts_and_missing_windows_are_unmatched_and_counted(tmp_path):
@@ -525,6 +569,75 @@ def test_formats_results_and_parameters(four, capsysbinary, tmp_path):
     assert "did you mean 'threshold_pct'" in capsysbinary.readouterr().err.decode()
     assert command(four, "--result", "nonsense") == 2
     assert command(four, "--format", "markdown", "--result", "verdict") == 0
+
+
+@pytest.fixture
+def named(four, tmp_path):
+    """Two ranks whose group has a name that is none in HTML or Markdown."""
+    some_ranks(four, tmp_path, 2)
+    mapping = yaml.safe_load((tmp_path / "ranks.yaml").read_text())
+    for entry in mapping["ranks"]:
+        entry["groups"] = {"tp": "<b>&|tp"}
+        entry["host"] = "<script>alert(1)</script>"
+    mapping["groups"] = {"tp": mapping["groups"]["tp"]}
+    (tmp_path / "ranks.yaml").write_text(yaml.safe_dump(mapping))
+    return tmp_path
+
+
+@pytest.mark.parametrize("is_rich", [True, False])
+def test_a_page_shows_ranks_by_iterations_and_orders_of_arrival(named, is_rich, monkeypatch):
+    if is_rich:
+        pytest.importorskip("plotly")
+    else:
+        monkeypatch.setattr(report_html, "find_spec", lambda _: None)
+    wanted = "heatmap=iteration,jitter_wait_work,blocking,nonsense"
+    assert command(named, "--param", wanted, "-o", str(named / "page.html")) == 0
+    text = (named / "page.html").read_text()
+    page = text.split("<script>", maxsplit=1)[0]
+    assert text.count("<script>") == (2 if is_rich else 0)
+    assert "<b>&" not in text and "&lt;b&gt;&amp;|tp" in text
+    assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
+    shown = re.findall(r"<h3>([^<]*)</h3>", page)
+    maps = ["Step time", "Blocking", "Jitter wait", "Who comes last"]
+    assert shown == [*maps, "Arrival at AllReduce of tp"]
+    # ranks by iterations of three metrics, who comes last, and bars where they are not plotly's
+    tiles = page.count("<rect ")
+    assert tiles == 3 * 2 * 4 + 2 if is_rich else tiles > 3 * 2 * 4 + 2
+    assert "rank 1, iteration 3: " in page and "no heat map of &#x27;nonsense&#x27;" in page
+    heads = re.findall(r"<h2[^>]*>\d (.*)</h2>", page)
+    assert heads[:5] == [
+        "Survey", "Verdict", "Iterations of the ranks", "Alignment", "Collectives"
+    ]  # fmt: skip
+
+
+def test_reports_are_told_by_the_name_of_the_output(named, capsysbinary):
+    assert command(named, "-o", str(named / "page.md")) == 0
+    text = (named / "page.md").read_text()
+    assert text.startswith("# Survey of 2 ranks\n") and "result `survey`" in text
+    assert "\\<b\\>&\\|tp" in text and re.search(r"(?<!\\)<", text) is None
+    assert command(named, "-o", str(named / "page.json")) == 0
+    found = json.loads((named / "page.json").read_text())
+    assert list(found["results"]) == list(survey.RESULTS[1:])
+    assert command(named, "-o", str(named / "page.txt")) == 0
+    assert (named / "page.txt").read_text().startswith("survey - ")
+    assert capsysbinary.readouterr().out == b""
+
+
+def test_many_tiles_are_merged_to_the_greatest_and_a_scale_does_not_magnify_noise():
+    row = {"metric": "iteration", "stage": 0}
+    tiles = [
+        row | {"label": f"rank {r}", "rank": r, "iteration": i, "value_ms": 100 + (r == i == 7)}
+        for r in range(300)
+        for i in range(100)
+        if (r, i) != (0, 99)
+    ]
+    (heat,) = survey_report._heat_maps(tiles)
+    assert len(heat.rows) == 300 and len(heat.columns) == 50 and heat.columns[3] == "6 to 7"
+    assert heat.rows[7][1][3] == (101, "rank 7, iteration 7: 101 ms")
+    assert "greatest figure of 2 iterations" in heat.caption
+    assert heat.scale == (101 * 0.98, 101)
+    text = "".join(report_html._tiles(heat))
+    assert text.count("<rect ") == 300 * 50 and len(text) < 3_000_000
 
 
 def test_a_second_run_reads_no_trace_and_from_parquet_none_at_all(

@@ -1,7 +1,8 @@
 -- process_info — which processes ran on the target?
 --
 -- Every process of the host is listed, not only the profiled ones. The name is what was seen first;
--- of a path only the last part is kept.
+-- of a path only the last part is kept,
+-- and of a command line nothing behind the program: options may hold secrets.
 --
 -- @grain    one row per process
 -- @optional PROCESSES
@@ -15,5 +16,5 @@
 SELECT
     p."globalPid" >> 24 AS process,
     p."pid" AS process_pid,
-    regexp_extract(p."name", '[^/\\]*$') AS name
+    regexp_extract(regexp_replace(p."name", '\s-.*$', '', 's'), '[^/\\]*$') AS name
 FROM trace."PROCESSES" AS p;

@@ -1,8 +1,9 @@
 -- cover — what goes on during these stretches of time, and when does nothing?
 --
 -- The stretches of p_rel (part, start_ns, end_ns) must be disjoint inside a part; those of p_over
--- (part, start_ns, end_ns, label BIGINT) may be nested, and then the outermost counts. Rows that
--- cover nothing are ignored.
+-- (part, start_ns, end_ns, label BIGINT) may be nested, and then the outermost counts. Where they
+-- cross, a label still tells covered time from free time, and no more. Rows that cover nothing are
+-- ignored.
 
 -- iv_cover(p_rel, p_over) -> part, stretch_ns, start_ns, end_ns, label: every stretch, which is
 -- known by its part and its start stretch_ns, cut where a row of p_over begins or ends. The pieces

@@ -2,23 +2,37 @@
 --
 -- Lateness at collectives less the rank's own jitter wait: whoever was kept by another group and is
 -- late only therefore is no cause. One delay is seen again in every group that follows, so of the
--- groups of a rank only the one counts in which it is latest. A window that starts later than usual explains lateness, too,
--- unless it ends later as well: start skew is no straggling (pitfall 23).
+-- groups of a rank only the one counts in which it is latest. Stages of a pipeline come to their
+-- hand-overs at different times however even they are: a group across stages tells what held a rank
+-- up, never that it is late. A window that starts later than usual explains lateness, too, unless it
+-- ends later as well: start skew is no straggling (pitfall 23).
 --
--- @grain  one row per rank and window with matched collectives
--- @reads  rank.arrival_instance, rank.aligned_window
+-- @grain  one row per rank and window with matched collectives of a group inside one stage
+-- @reads  rank.arrival_instance, rank.aligned_window, rank.member
 -- @pitfall 23
-WITH per_group AS (
+WITH staged AS (
+    SELECT i.*, m.stage
+    FROM rank.arrival_instance AS i
+    INNER JOIN rank.member AS m ON m.member_id = i.member_id
+),
+spanned AS (
+    SELECT kind, name, coalesce(min(stage) < max(stage), false) AS is_across
+    FROM staged
+    GROUP BY kind, name
+),
+per_group AS (
     SELECT
-        member_id,
-        iteration,
-        sum(late_ns)::BIGINT AS late_ns,
-        sum(jitter_wait_ns)::BIGINT AS jitter_wait_ns,
+        i.member_id,
+        i.iteration,
+        g.is_across,
+        CASE WHEN g.is_across THEN 0 ELSE sum(i.late_ns) END::BIGINT AS late_ns,
+        sum(i.jitter_wait_ns)::BIGINT AS jitter_wait_ns,
         count(*) AS instances,
-        count(*) FILTER (WHERE is_last) AS last_count,
-        bool_and(is_timed) AS is_timed,
-    FROM rank.arrival_instance
-    GROUP BY member_id, iteration, kind, name
+        count(*) FILTER (WHERE i.is_last) AS last_count,
+        bool_and(i.is_timed) AS is_timed,
+    FROM staged AS i
+    INNER JOIN spanned AS g ON g.kind = i.kind AND g.name = i.name
+    GROUP BY i.member_id, i.iteration, i.kind, i.name, g.is_across
 ),
 summed AS (
     SELECT
@@ -31,6 +45,7 @@ summed AS (
         bool_and(is_timed) AS is_timed,
     FROM per_group
     GROUP BY member_id, iteration
+    HAVING bool_or(NOT is_across)
 ),
 typical AS (
     SELECT

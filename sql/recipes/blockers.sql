@@ -12,7 +12,7 @@
 --
 -- @grain     one row per device, producer name and stream
 -- @reads     nsys.steady, nsys.blocking_window, nsys.op_name
--- @needs     kernel
+-- @needs     kernel | graph_exec
 -- @column    device BIGINT - physical GPU of the report
 -- @column    producer VARCHAR - operation that compute waited for
 -- @column    class VARCHAR - its class in the taxonomy

@@ -8,7 +8,7 @@
 --
 -- @grain   one row per kernel name
 -- @reads   nsys.op, nsys.op_name, nsys.steady, nsys.name_window
--- @needs   kernel
+-- @needs   kernel | graph_exec
 -- @windows optional
 -- @column  kernel VARCHAR - demangled name, else the short one
 -- @column  class VARCHAR - class of the taxonomy

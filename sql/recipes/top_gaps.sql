@@ -8,7 +8,7 @@
 -- @grain   one row per device, iteration and gap
 -- @reads   nsys.gap_cut, nsys.steady, nsys.segment, nsys.op, nsys.op_name, nsys.call,
 --          nsys.starved_host, nsys.range_state, nsys.range_path
--- @needs   kernel
+-- @needs   kernel | graph_exec
 -- @param   top BIGINT = 20 gaps to show of each device
 -- @column  device BIGINT - physical GPU of the report
 -- @column  rank BIGINT - place on its device, 1 the longest

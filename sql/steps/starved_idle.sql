@@ -1,4 +1,4 @@
--- starved_idle — for how long did a device run nothing at all while its next kernel was not launched?
+-- starved_idle — how long was a device idle while its next kernel was not launched?
 --
 -- Launch-starved time without compute may hold copies, communication or spinning kernels. Where one
 -- ran, an earlier launch might have had to wait for it; what stands here is the rest.

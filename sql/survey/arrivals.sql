@@ -1,11 +1,11 @@
 -- arrivals — in which order do the members come to the longest-awaited collectives?
 --
--- The matched instances with the greatest time between the first and the last member, every member
--- a row: what a picture of the order of arrival is made of.
+-- Of each kind of group and type the matched instances with the greatest time between the first and
+-- the last member, every member a row: what a picture of the order of arrival is made of.
 --
 -- @grain  one row per instance and member
 -- @reads  rank.member, rank.arrival_instance
--- @param  instances BIGINT = 20 how many instances
+-- @param  instances BIGINT = 5 how many instances of each kind and type
 -- @column kind VARCHAR - kind of the group
 -- @column name VARCHAR - the group
 -- @column collective VARCHAR - type
@@ -20,7 +20,7 @@
 -- @column order_from VARCHAR - aligned starts, or durations: the order is inferred
 -- @pitfall 23
 WITH params AS (
-    SELECT coalesce(getvariable('instances'), 20)::BIGINT AS instances
+    SELECT coalesce(getvariable('instances'), 5)::BIGINT AS instances
 ),
 spread AS (
     SELECT
@@ -30,7 +30,8 @@ spread AS (
         iteration,
         ordinal,
         row_number() OVER (
-            ORDER BY max(after_first_ns) DESC, kind, name, collective, iteration, ordinal
+            PARTITION BY kind, collective
+            ORDER BY max(after_first_ns) DESC, name, iteration, ordinal
         ) AS place,
     FROM rank.arrival_instance
     GROUP BY kind, name, collective, iteration, ordinal
@@ -44,7 +45,7 @@ SELECT
     m.rank,
     m.label,
     row_number() OVER (
-        PARTITION BY s.place ORDER BY a.after_first_ns, a.member_id
+        PARTITION BY s.kind, s.collective, s.place ORDER BY a.after_first_ns, a.member_id
     ) AS place,
     a.after_first_ns / 1e3 AS after_first_us,
     a.jitter_wait_ns / 1e3 AS jitter_wait_us,
@@ -58,4 +59,4 @@ INNER JOIN rank.arrival_instance AS a
         AND a.iteration = s.iteration AND a.ordinal = s.ordinal
 INNER JOIN rank.member AS m ON m.member_id = a.member_id
 WHERE s.place <= p.instances
-ORDER BY s.place, a.after_first_ns, a.member_id;
+ORDER BY s.kind, s.collective, s.place, a.after_first_ns, a.member_id;

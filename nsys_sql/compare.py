@@ -62,14 +62,12 @@ METRICS = (
     "comm_overlapped",
     "launch_starved_shadowed",
 )
-_REFERENCE = re.compile(rf"\b{SCHEMA}\.(\w+)")
 _THRESHOLD = re.compile(
     r"\s*(?P<metric>\w[\w-]*)\s*(?P<comparison>[<>]=?)\s*(?P<sign>[+-]?)\s*"
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>%|ns|us|ms|s)\s*",
     re.ASCII,
 )
 _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_SHOWN_ROWS = 3
 _TABLES = {
     "member": "pair BIGINT, side VARCHAR, part VARCHAR, device BIGINT, gpu VARCHAR, rank BIGINT, "
     "label VARCHAR, trace VARCHAR",
@@ -133,29 +131,22 @@ def threshold(text: str) -> Threshold:
     )
 
 
-@lru_cache(maxsize=1)
-def files() -> tuple[Mapping[str, SqlFile], Mapping[str, SqlFile]]:
+def files() -> Files:
     """The steps and the results, each by name."""
-    found = []
-    for kind in ("pairs", "compare"):
-        folder = resources.root() / "sql" / kind
-        parsed = (catalog.parse(kind, path) for path in sorted(folder.glob("*.sql")))
-        found.append({file.name: file for file in parsed})
-    return found[0], found[1]
+    return across.files("pairs", "compare")
 
 
-def parameters() -> dict[str, catalog.Param]:
-    """Every parameter of the comparing SQL."""
-    steps, results = files()
-    return {p.name: p for file in (*steps.values(), *results.values()) for p in file.params}
-
-
-class Comparison:
+class Comparison(Across):
     """Two runs in one DuckDB: a context manager. `notes` is what limits the comparison.
 
     `refusals` says why the two may not be compared; results but for ALWAYS then raise, unless
     `force` was given.
     """
+
+    schema = SCHEMA
+    command = "compare"
+    title = "a comparison"
+    order = RESULTS
 
     def __init__(
         self,
@@ -168,17 +159,11 @@ class Comparison:
         threads: int | None = None,
         memory_limit: str | None = None,
     ) -> None:
-        import duckdb
-
+        super().__init__(threads, memory_limit)
+        self.sql = files()
         self.sides = dict(zip(SIDES, (base, new), strict=True))
         self.force = force
-        self.notes: list[str] = []
-        self._built: set[str] = set()
-        self.con = duckdb.connect()
         try:
-            for name, value in (("threads", threads), ("memory_limit", memory_limit)):
-                if value is not None:
-                    self.con.execute(f"SET {name} = '{value}'")
             self._set_parameters(params or {})
             self._load(thresholds)
             self.refusals = self._refusals()
@@ -186,40 +171,10 @@ class Comparison:
             self.con.close()
             raise
 
-    def close(self) -> None:
-        """Close the connection."""
-        self.con.close()
-
-    def __enter__(self) -> Comparison:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     # ------------------------------------------------------------------ what is known
 
-    def _set_parameters(self, params: Mapping[str, object]) -> None:
-        known = parameters()
-        for name, value in params.items():
-            if name not in known:
-                raise UsageError(
-                    f"there is no parameter {name!r} in a comparison",
-                    hint=near(name, known) or f"parameters: {', '.join(sorted(known))}",
-                )
-            self.con.execute(f"SET VARIABLE {name} = {param_value(known[name], value)}")
-
     def _load(self, thresholds: Sequence[Threshold]) -> None:
-        macro = (resources.root() / "sql" / "macros" / "statistic.sql").read_text(encoding="utf-8")
-        self.con.execute("CREATE SCHEMA nsys")
-        self.con.execute(macro)
-        self.con.execute(f"CREATE SCHEMA {SCHEMA}")
-        for name, columns in _TABLES.items():
-            self.con.execute(f"CREATE TABLE {SCHEMA}.{name} ({columns})")
+        self._create_tables(_TABLES)
         found: dict[str, list[Member]] = {}
         for side, given in self.sides.items():
             self.con.execute(f"CREATE SCHEMA {side}")
@@ -312,14 +267,6 @@ class Comparison:
             label += f" device {member.device}"
         return member.part, member.device, member.gpu, member.rank, label, trace
 
-    def _insert(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        listed = [list(row) for row in rows]
-        if listed:
-            marks = ", ".join("?" for _ in listed[0])
-            values = ", ".join(f"({marks})" for _ in listed)
-            flat = [value for row in listed for value in row]
-            self.con.execute(f"INSERT INTO {SCHEMA}.{table} VALUES {values}", flat)
-
     def _refusals(self) -> list[str]:
         """Why the two sides may not be compared, in words."""
         self.prepare("condition")
@@ -337,60 +284,11 @@ class Comparison:
 
     # ------------------------------------------------------------------ answers
 
-    def prepare(self, *names: str) -> None:
-        """Create steps of sql/pairs, with those they read."""
-        for name in names:
-            step = files()[0][name]
-            self._build(step)
-            self._create(step)
-
-    def _build(self, file: SqlFile) -> None:
-        """Create the steps that a file reads, in order of need."""
-        steps, _ = files()
-        for name in dict.fromkeys(_REFERENCE.findall(catalog.code(file.body))):
-            if name in steps and name not in self._built:
-                self._build(steps[name])
-                self._create(steps[name])
-
-    def _create(self, step: SqlFile) -> None:
-        if step.name not in self._built:
-            self._run(step, f"CREATE TABLE {SCHEMA}.{step.name} AS\n{step.body}")
-            self._built.add(step.name)
-
-    def _run(self, file: SqlFile, sql: str) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
-        try:
-            return self.con.execute(sql)
-        except duckdb.Error as error:
-            text = " ".join(str(error).split())
-            raise NsysSqlError(f"{file.label} failed: {text}") from error
-
     def result(self, name: str) -> Named:
         """One of RESULTS by name."""
-        _, results = files()
-        if name not in results:
-            raise UsageError(
-                f"a comparison has no result {name!r}",
-                hint=near(name, results) or f"results: {', '.join(RESULTS)}",
-            )
-        if self.refusals and not self.force and name not in ALWAYS:
+        if self.refusals and not self.force and name in RESULTS and name not in ALWAYS:
             raise refusal(self.refusals)
-        file = results[name]
-        self._build(file)
-        table = f"result_{name}"
-        self._run(file, f"CREATE OR REPLACE TEMP TABLE {table} AS\n{file.body}")
-        rows = self.con.execute(f"SELECT * FROM {table}").fetchall()
-        checks = tuple(self._check(file, table, len(rows)))
-        return Named(name, file.question, file.columns, rows, checks)
-
-    def _check(self, file: SqlFile, table: str, total: int) -> Iterable[Check]:
-        for each in file.invariants:
-            cursor = self._run(file, f"SELECT * FROM {table} WHERE ({each.expression}) IS NOT TRUE")
-            names = [column[0] for column in cursor.description or ()]
-            bad = cursor.fetchall()
-            detail = offending(names, bad[:_SHOWN_ROWS], len(bad), total)
-            yield Check(each.name, "fail" if bad else "ok", detail, f"compare {file.name}")
+        return super().result(name)
 
 
 def refusal(reasons: Sequence[str]) -> AnswerError:

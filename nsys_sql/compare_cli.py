@@ -22,7 +22,7 @@ from nsys_sql.errors import (
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.ranks import RankMap
-from nsys_sql.survey import Named
+from nsys_sql.across import Named
 from nsys_sql.survey_cli import ProgressLine, engine_options, folder_for
 
 Warn = Callable[[str], None]
@@ -375,7 +375,7 @@ def _parameters(options: Mapping[str, Any]) -> dict[str, object]:
     found["fail_on"] = list(options["fail_on"])
     given = commands.parameters(options["params"])
     return found | {
-        name: given.get(name, param.default) for name, param in compare.parameters().items()
+        name: given.get(name, param.default) for name, param in compare.files().parameters().items()
     }
 
 

@@ -10,7 +10,7 @@ from nsys_sql.compare import Comparison
 from nsys_sql.compare_cli import heading, indented, sentences, signed
 from nsys_sql.pictures import Picture, Segment
 from nsys_sql.report import Part, Section, Table
-from nsys_sql.survey import Named
+from nsys_sql.across import Named
 
 _PARTS = (
     ("compute", "compute_busy"),

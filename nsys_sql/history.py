@@ -20,7 +20,7 @@ from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile, near
 from nsys_sql.compare import METRICS, Comparison
 from nsys_sql.errors import InputError, NsysSqlError, UsageError
-from nsys_sql.survey import Named
+from nsys_sql.across import Named
 
 if TYPE_CHECKING:
     import duckdb

@@ -46,8 +46,6 @@ RESULTS = (
 )
 # Results that are the data of pictures: long, and of no use as a table.
 PICTURES = ("heatmap", "arrivals")
-_REFERENCE = re.compile(rf"\b{SCHEMA}\.(\w+)")
-_SHOWN_ROWS = 3
 _TABLES = {
     "part": "part VARCHAR, trace VARCHAR, host_hash VARCHAR, product_version VARCHAR",
     "member": "member_id BIGINT, part VARCHAR, device BIGINT, gpu VARCHAR, rank BIGINT, "
@@ -59,57 +57,28 @@ _TABLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """One result of a survey."""
-
-    name: str
-    question: str
-    columns: tuple[Column, ...]
-    rows: list[tuple[Any, ...]]
-    checks: tuple[Check, ...] = ()
-
-    def dicts(self) -> list[dict[str, Any]]:
-        """The rows by column name, as pictures want them."""
-        names = [column.name for column in self.columns]
-        return [dict(zip(names, row, strict=True)) for row in self.rows]
-
-
-@dataclass(slots=True)
-class _Built:
-    steps: set[str] = field(default_factory=set)
-
-
-@lru_cache(maxsize=1)
-def files() -> tuple[Mapping[str, SqlFile], Mapping[str, SqlFile]]:
+def files() -> Files:
     """The steps and the results, each by name."""
-    found = []
-    for kind in ("ranks", "survey"):
-        folder = resources.root() / "sql" / kind
-        parsed = (catalog.parse(kind, path) for path in sorted(folder.glob("*.sql")))
-        found.append({file.name: file for file in parsed})
-    return found[0], found[1]
+    return across.files("ranks", "survey")
 
 
 def _facts() -> tuple[str, ...]:
     """The facts that any of the cross-rank SQL reads."""
-    steps, results = files()
-    texts = [file.body for file in (*steps.values(), *results.values())]
-    named = {name for text in (*texts, _SIGHTINGS, _STREAMS) for name in _REFERENCE.findall(text)}
+    texts = [file.body for file in files().all()]
+    named = {name for text in (*texts, _SIGHTINGS, _STREAMS) for name in references(SCHEMA, text)}
     return tuple(file.name for file in partition.fact_files() if file.name in named | {"device"})
 
 
-def parameters() -> dict[str, catalog.Param]:
-    """Every parameter of the cross-rank SQL."""
-    steps, results = files()
-    return {p.name: p for file in (*steps.values(), *results.values()) for p in file.params}
-
-
-class Survey:
+class Survey(Across):
     """The ranks of several partitions in one DuckDB: a context manager.
 
     `con` holds everything, `members` are the sampled ranks in order, `notes` what limits them.
     """
+
+    schema = SCHEMA
+    command = "survey"
+    title = "a survey"
+    order = RESULTS
 
     def __init__(
         self,
@@ -121,62 +90,24 @@ class Survey:
         threads: int | None = None,
         memory_limit: str | None = None,
     ) -> None:
-        import duckdb
-
         if not parts:
             raise AnswerError("there is no partition to survey")
+        super().__init__(threads, memory_limit)
+        self.sql = files()
         self.mapping = mapping or RankMap()
         self.parts = tuple(parts)
-        self.notes: list[str] = []
-        self._built = _Built()
-        self._params = dict(params or {})
-        self.con = duckdb.connect()
         try:
-            self.con.execute("SET enable_progress_bar = false")
-            for name, value in (("threads", threads), ("memory_limit", memory_limit)):
-                if value is not None:
-                    self.con.execute(f"SET {name} = '{value}'")
-            self._set_parameters()
+            self._set_parameters(params or {})
             self._load(failed)
         except BaseException:
             self.con.close()
             raise
 
-    def close(self) -> None:
-        """Close the connection."""
-        self.con.close()
-
-    def __enter__(self) -> Survey:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     # ------------------------------------------------------------------ what is known
 
-    def _set_parameters(self) -> None:
-        known = parameters()
-        for name, value in self._params.items():
-            if name not in known:
-                raise UsageError(
-                    f"there is no parameter {name!r} in a survey",
-                    hint=near(name, known) or f"parameters: {', '.join(sorted(known))}",
-                )
-            self.con.execute(f"SET VARIABLE {name} = {param_value(known[name], value)}")
-
     def _load(self, failed: int) -> None:
-        macro = (resources.root() / "sql" / "macros" / "statistic.sql").read_text(encoding="utf-8")
-        self.con.execute("CREATE SCHEMA nsys")
-        self.con.execute(macro)
-        self.con.execute(f"CREATE SCHEMA {SCHEMA}")
+        self._create_tables(_TABLES)
         partition.load(self.con, SCHEMA, self.parts, _facts())
-        for name, columns in _TABLES.items():
-            self.con.execute(f"CREATE TABLE {SCHEMA}.{name} ({columns})")
         self.members = self._members()
         shown = display_names([each.trace for each in self.parts])
         self._insert(
@@ -270,67 +201,11 @@ class Survey:
                 "are their own: nothing is matched in them"
             )
 
-    def _insert(self, table: str, rows: Iterable[Sequence[object]]) -> None:
-        listed = [list(row) for row in rows]
-        if listed:
-            marks = ", ".join("?" for _ in listed[0])
-            values = ", ".join(f"({marks})" for _ in listed)
-            flat = [value for row in listed for value in row]
-            self.con.execute(f"INSERT INTO {SCHEMA}.{table} VALUES {values}", flat)
-
     # ------------------------------------------------------------------ answers
-
-    def _build(self, file: SqlFile) -> None:
-        """Create the steps that a file reads, in order of need."""
-        steps, _ = files()
-        for name in dict.fromkeys(_REFERENCE.findall(catalog.code(file.body))):
-            if name in self._built.steps or name not in steps:
-                continue
-            self._build(steps[name])
-            self._run(
-                steps[name], f"CREATE OR REPLACE TABLE {SCHEMA}.{name} AS\n{steps[name].body}"
-            )
-            self._built.steps.add(name)
-
-    def _run(self, file: SqlFile, sql: str) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
-        try:
-            return self.con.execute(sql)
-        except duckdb.Error as error:
-            text = " ".join(str(error).split())
-            raise NsysSqlError(f"{file.label} failed: {text}") from error
-
-    def result(self, name: str) -> Named:
-        """One of RESULTS by name."""
-        _, results = files()
-        if name not in results:
-            raise UsageError(
-                f"a survey has no result {name!r}",
-                hint=near(name, results) or f"results: {', '.join(RESULTS)}",
-            )
-        file = results[name]
-        self._build(file)
-        table = f"result_{name}"
-        self._run(file, f"CREATE OR REPLACE TEMP TABLE {table} AS\n{file.body}")
-        rows = self.con.execute(f"SELECT * FROM {table}").fetchall()
-        checks = tuple(self._check(file, table, len(rows)))
-        return Named(name, file.question, file.columns, rows, checks)
 
     def results(self, names: Iterable[str] = RESULTS) -> list[Named]:
         """Several results, in order."""
         return [self.result(name) for name in names]
-
-    def _check(self, file: SqlFile, table: str, total: int) -> Iterable[Check]:
-        for status, each in (
-            *(("fail", i) for i in file.invariants),
-            *(("warn", w) for w in file.warnings),
-        ):
-            cursor = self._run(file, f"SELECT * FROM {table} WHERE ({each.expression}) IS NOT TRUE")
-            names = [column[0] for column in cursor.description or ()]
-            bad = cursor.fetchall()
-            detail = offending(names, bad[:_SHOWN_ROWS], len(bad), total)
-            yield Check(each.name, status if bad else "ok", detail, f"survey {file.name}")
 
     # ------------------------------------------------------------------ a mapping to fill in
 

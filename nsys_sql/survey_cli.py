@@ -17,7 +17,8 @@ from nsys_sql.errors import AnswerError, InputError, InvariantError, NsysSqlErro
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.partition import Partition
-from nsys_sql.survey import Named, Survey
+from nsys_sql.across import Named
+from nsys_sql.survey import Survey
 from nsys_sql.tasks import Failure, Outcome
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _parameters(mapping: RankMap, options: Mapping[str, Any]) -> dict[str, objec
     found["ranks"] = str(mapping.path) if mapping.path is not None else None
     given = commands.parameters(options["params"])
     return found | {
-        name: given.get(name, param.default) for name, param in survey.parameters().items()
+        name: given.get(name, param.default) for name, param in survey.files().parameters().items()
     }
 
 

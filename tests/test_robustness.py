@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from tracebuilder import TraceBuilder
 
 import nsys_sql
 from nsys_sql.cli import execute
-from nsys_sql.errors import AnswerError, InputError, UsageError
+from nsys_sql.errors import UsageError
 from nsys_sql.options import Options
+from tracebuilder import TraceBuilder
 
 MOST = 2**63 - 1
 

@@ -103,7 +103,8 @@ measured AS (
         coalesce(100 * e.long_ns / e.total_ns, 0)::DOUBLE AS long_pct,
         coalesce(e.longest_ns, 0) AS longest_ns,
         coalesce(
-            100 * nsys.padded_median(r.beside, s.n) / nullif(nsys.padded_median(r.recoverable, s.n), 0),
+            100 * nsys.padded_median(r.beside, s.n)
+            / nullif(nsys.padded_median(r.recoverable, s.n), 0),
             0
         )::DOUBLE AS beside_pct,
         coalesce(b.has_unknown_waits, false) AS has_unknown_waits,

@@ -6,8 +6,8 @@
 -- apart by type and copies by direction, since different changes help against them.
 --
 -- @grain  one row per steady window of a device and cause that occurs in it
--- @reads  nsys.budget_window, nsys.blame_segment, nsys.segment, nsys.op, nsys.op_name, nsys.copy_op,
---         nsys.starved_idle
+-- @reads  nsys.budget_window, nsys.blame_segment, nsys.segment, nsys.op, nsys.op_name,
+--         nsys.copy_op, nsys.starved_idle
 -- @column device         BIGINT  -  physical GPU that did not compute
 -- @column iteration      BIGINT  -  ordinal of the window on its device
 -- @column cause          VARCHAR -  launch or blocking
@@ -15,7 +15,7 @@
 -- @column role           VARCHAR -  its role, NULL for launch-starved
 -- @column detail         VARCHAR -  type of the collective, direction of the copy; NULL neither
 -- @column recoverable_ns BIGINT  ns time without compute
--- @column beside_ns      BIGINT  ns of it, where launch-starved, with another operation on the device
+-- @column beside_ns      BIGINT  ns of launch-starved time, that with another operation running
 -- @pitfall 1, 7, 8
 WITH blamed AS (
     SELECT

@@ -8,25 +8,20 @@ both sides, with the pair of devices or ranks it belongs to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nsys_sql import catalog, partition, ranks, resources
+from nsys_sql import across, partition, ranks
+from nsys_sql.across import Across, Files, Named
 from nsys_sql.catalog import SqlFile, near
-from nsys_sql.errors import AnswerError, NsysSqlError, UsageError
-from nsys_sql.options import Options, param_value
+from nsys_sql.errors import AnswerError, UsageError
+from nsys_sql.options import Options
 from nsys_sql.partition import Partition
 from nsys_sql.ranks import Candidate, Member, RankMap
-from nsys_sql.results import Check, offending
-from nsys_sql.survey import Named, display_names
-
-if TYPE_CHECKING:
-    import duckdb
+from nsys_sql.survey import display_names
 
 SCHEMA = "pair"
 SIDES = ("base", "new")

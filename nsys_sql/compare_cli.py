@@ -10,6 +10,7 @@ from typing import Any
 
 import nsys_sql
 from nsys_sql import commands, compare, formats, history, humanize, output, ranks, render, tasks
+from nsys_sql.across import Named
 from nsys_sql.compare import Comparison, Side
 from nsys_sql.errors import (
     AnswerError,
@@ -22,7 +23,6 @@ from nsys_sql.errors import (
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.ranks import RankMap
-from nsys_sql.across import Named
 from nsys_sql.survey_cli import ProgressLine, engine_options, folder_for
 
 Warn = Callable[[str], None]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nsys_sql import humanize, report_html, report_text
+from nsys_sql.across import Named
 from nsys_sql.compare import Comparison
 from nsys_sql.compare_cli import heading, indented, sentences, signed
 from nsys_sql.pictures import Picture, Segment
 from nsys_sql.report import Part, Section, Table
-from nsys_sql.across import Named
 
 _PARTS = (
     ("compute", "compute_busy"),

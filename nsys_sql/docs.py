@@ -97,7 +97,8 @@ def survey_page() -> str:
     """Every result of `nsys-sql survey`, and the relations over all ranks behind them."""
     from nsys_sql import survey
 
-    steps, results = survey.files()
+    sql = survey.files()
+    steps, results = sql.steps, sql.results
     index = [(f"[`{r.name}`](#{r.name})", _cell(r.question)) for r in results.values()]
     return _page(
         "# Results of a survey",
@@ -113,7 +114,8 @@ def compare_page() -> str:
     """Every result of `nsys-sql compare` and `history`, and the relations behind them."""
     from nsys_sql import compare, history
 
-    steps, results = compare.files()
+    sql = compare.files()
+    steps, results = sql.steps, sql.results
     shown = [*(results[name] for name in compare.RESULTS), history.query()]
     index = [(f"[`{r.name}`](#{r.name})", _cell(r.question)) for r in shown]
     return _page(

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import nsys_sql
 from nsys_sql import catalog, resources
+from nsys_sql.across import Named
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile, near
 from nsys_sql.compare import METRICS, Comparison
 from nsys_sql.errors import InputError, NsysSqlError, UsageError
-from nsys_sql.across import Named
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,24 +7,14 @@ in-memory database: the facts of all partitions with a column `part`, and what t
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
 
-from nsys_sql import catalog, partition, ranks, resources
-from nsys_sql.catalog import Column, SqlFile, near
-from nsys_sql.errors import AnswerError, NsysSqlError, UsageError
-from nsys_sql.options import param_value
+from nsys_sql import across, partition, ranks
+from nsys_sql.across import Across, Files, Named, references
+from nsys_sql.errors import AnswerError
 from nsys_sql.partition import Partition
 from nsys_sql.ranks import Candidate, Member, RankMap
-from nsys_sql.results import Check, offending
-
-if TYPE_CHECKING:
-    import duckdb
 
 SCHEMA = "rank"
 # In the order in which a reader needs them; the survey table comes first.

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import nsys_sql
 from nsys_sql import commands, formats, output, partition, ranks, render, survey, tasks
+from nsys_sql.across import Named
 from nsys_sql.errors import AnswerError, InputError, InvariantError, NsysSqlError, UsageError
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.partition import Partition
-from nsys_sql.across import Named
 from nsys_sql.survey import Survey
 from nsys_sql.tasks import Failure, Outcome
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nsys_sql import humanize, report_html, report_text
+from nsys_sql.across import Named
 from nsys_sql.pictures import Heat, Picture, Segment
 from nsys_sql.report import Part, Section, Table
-from nsys_sql.across import Named
 
 Record = Mapping[str, Any]
 _SECTIONS = (

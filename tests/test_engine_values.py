@@ -63,7 +63,7 @@ def test_the_environment_is_no_name_whatever_its_encoding(tmp_path):
             (ADD_STRING, (1, b"TOKEN=abc\x00HOME=/root\x00")),
             (ADD_STRING, (2, b"TOKEN=\xff\x00HOME=/root\x00")),
             (ADD_STRING, (3, b"gemm")),
-            (ADD_STRING, (4, b"/tmp/stdout.log")),
+            (ADD_STRING, (4, b"/var/log/stdout.log")),
             (ADD_STRING, (5, b"logged in as somebody")),
         ],
     )

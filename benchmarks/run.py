@@ -99,13 +99,27 @@ def main() -> None:
                     exponent = math.log(figure.wall / wall) / math.log(kernels / smaller)
                 before[name] = (kernels, figure.wall)
                 rows.append(
-                    [kernels, name, figure.wall, figure.wall / reference.wall, figure.cpu,
-                     figure.cpu / reference.cpu, figure.peak, exponent]
+                    [
+                        kernels,
+                        name,
+                        figure.wall,
+                        figure.wall / reference.wall,
+                        figure.cpu,
+                        figure.cpu / reference.cpu,
+                        figure.peak,
+                        exponent,
+                    ]
                 )
         headers = ["kernels", "command", "wall s", "ratio", "CPU s", "CPU ratio", "peak MB"]
         headers.append("exponent")
-        print(tabulate(rows, headers, floatfmt=("d", "", ".2f", ".1f", ".2f", ".1f", ".0f", ".2f"),
-                       missingval="-"))
+        print(
+            tabulate(
+                rows,
+                headers,
+                floatfmt=("d", "", ".2f", ".1f", ".2f", ".1f", ".0f", ".2f"),
+                missingval="-",
+            )
+        )
 
 
 if __name__ == "__main__":

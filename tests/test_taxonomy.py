@@ -278,9 +278,12 @@ def test_many_and_long_names(con: duckdb.DuckDBPyConnection) -> None:
             "SELECT nsys.kernel_class($1 || repeat('ab<cd::(1aX_', 800000))", [start]
         ).fetchone() == ("gemm",)
     for start in ("void a::f<b<", "_ZN1a1bI", "f(", "a_B"):
-        assert con.execute(
-            "SELECT nsys.kernel_class($1 || repeat('ab<cd::(1aX_', 800000))", [start]
-        ).fetchone() is not None
+        assert (
+            con.execute(
+                "SELECT nsys.kernel_class($1 || repeat('ab<cd::(1aX_', 800000))", [start]
+            ).fetchone()
+            is not None
+        )
 
 
 def sql_of(step: str) -> str:

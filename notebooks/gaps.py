@@ -70,7 +70,7 @@ def _(con, mo, nsys):
 --
 -- @grain     one row per gap of a device
 -- @reads     nsys.gap_cut, nsys.blocking_part, nsys.op, nsys.op_name
--- @needs     kernel
+-- @needs     kernel | graph_exec
 -- @windows   optional
 -- @column    device BIGINT - physical GPU of the report
 -- @column    gap_start_ns BIGINT ns begin of the gap

@@ -29,13 +29,18 @@ WITH placed AS (
     GROUP BY o.device, s.segment, o.name_id
 ),
 -- what an operation does in the stretches behind the border that it crosses
+crossing AS (
+    SELECT o.device, o.name_id, o.end_ns, s.segment
+    FROM nsys.op AS o
+    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
+    WHERE o.end_ns > s.end_ns
+),
 carried AS (
-    SELECT s.device, s.segment, o.name_id,
-        sum(least(o.end_ns, s.end_ns) - s.start_ns) AS work_ns
-    FROM nsys.segment AS s
-    INNER JOIN nsys.op AS o
-        ON o.device = s.device AND o.start_ns < s.start_ns AND o.end_ns > s.start_ns
-    GROUP BY s.device, s.segment, o.name_id
+    SELECT s.device, s.segment, c.name_id, sum(least(c.end_ns, s.end_ns) - s.start_ns) AS work_ns
+    FROM crossing AS c
+    INNER JOIN nsys.segment AS s
+        ON s.device = c.device AND s.segment > c.segment AND s.start_ns < c.end_ns
+    GROUP BY s.device, s.segment, c.name_id
 ),
 part AS (
     SELECT * FROM placed

@@ -1,6 +1,7 @@
 -- segment_cause — how much time without compute had which cause in each stretch of time?
 --
--- Most gaps lie in one stretch as a whole; the few that cross a border are cut there first. Parts of blocking time are cut in the same way.
+-- Most gaps lie in one stretch as a whole; the few that cross a border are cut there first. Parts
+-- of blocking time are cut in the same way.
 --
 -- @grain  one row per device and stretch that holds a gap
 -- @reads  nsys.segment, nsys.gap_cut, nsys.blocking_part
@@ -12,27 +13,25 @@
 -- @column dependency_stalled_ns BIGINT ns
 -- @column shadowed_ns           BIGINT ns part of launch-starved in which the producer ran
 -- @pitfall 1, 7
-WITH
--- Found from the side of the borders, of which there are few. One that ends at a border counts,
--- since its kernel already belongs to the next stretch.
-crossing_gap AS (
-    SELECT DISTINCT c.*
-    FROM nsys.segment AS s
-    INNER JOIN nsys.gap_cut AS c
-        ON c.device = s.device AND c.start_ns < s.start_ns AND c.end_ns >= s.start_ns
-),
-placed_gap AS (
-    -- a gap knows the stretch of its end; it lies in it as a whole unless it crosses a border
+WITH placed_gap AS (
+    -- A gap knows the stretch of its end: it lies in it unless it begins before that.
     SELECT
-        device,
-        segment,
-        sum(issued_ns - start_ns) AS launch_starved_ns,
-        sum(unblocked_ns - issued_ns) AS blocking_ns,
-        sum(end_ns - unblocked_ns) AS dependency_stalled_ns,
-        sum(shadowed_ns) AS shadowed_ns,
-    FROM nsys.gap_cut
-    WHERE op_id NOT IN (SELECT op_id FROM crossing_gap)
-    GROUP BY device, segment
+        c.device,
+        c.segment,
+        sum(c.issued_ns - c.start_ns) AS launch_starved_ns,
+        sum(c.unblocked_ns - c.issued_ns) AS blocking_ns,
+        sum(c.end_ns - c.unblocked_ns) AS dependency_stalled_ns,
+        sum(c.shadowed_ns) AS shadowed_ns,
+    FROM nsys.gap_cut AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
+    WHERE c.start_ns >= s.start_ns
+    GROUP BY c.device, c.segment
+),
+crossing_gap AS (
+    SELECT c.*
+    FROM nsys.gap_cut AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
+    WHERE c.start_ns < s.start_ns
 ),
 clipped_gap AS (
     SELECT c.* EXCLUDE (segment), s.segment, s.start_ns AS clip_start_ns, s.end_ns AS clip_end_ns
@@ -40,13 +39,20 @@ clipped_gap AS (
     INNER JOIN nsys.segment AS s
         ON s.device = c.device AND s.start_ns < c.end_ns AND s.end_ns > c.start_ns
 ),
-clipped_part AS (
-    SELECT p.device, s.segment,
-        least(p.end_ns, s.end_ns) - greatest(p.start_ns, s.start_ns) AS length_ns
+placed_part AS (
+    SELECT p.device, p.start_ns, p.end_ns, s.segment, s.end_ns AS segment_end_ns
     FROM nsys.blocking_part AS p
-    INNER JOIN nsys.segment AS s
-        ON s.device = p.device AND s.start_ns < p.end_ns AND s.end_ns > p.start_ns
+    ASOF JOIN nsys.segment AS s ON s.device = p.device AND s.start_ns <= p.start_ns
     WHERE p.role = 'comm'
+),
+clipped_part AS (
+    SELECT device, segment, least(end_ns, segment_end_ns) - start_ns AS length_ns
+    FROM placed_part
+    UNION ALL
+    SELECT p.device, s.segment, least(p.end_ns, s.end_ns) - s.start_ns
+    FROM (SELECT * FROM placed_part WHERE end_ns > segment_end_ns) AS p
+    INNER JOIN nsys.segment AS s
+        ON s.device = p.device AND s.segment > p.segment AND s.start_ns < p.end_ns
 ),
 piece AS (
     SELECT device, segment, launch_starved_ns, blocking_ns, 0 AS comm_blocking_ns,

@@ -38,7 +38,7 @@ from nsys_sql.plan import Planner, Statement
 from nsys_sql.results import Check, Result, TraceInfo, offending
 
 # Recipes that still answer where no window is steady.
-ANSWERS_WITHOUT_STEADY = frozenset({"iterations", "anchors", "gaps"})
+ANSWERS_WITHOUT_STEADY = frozenset({"iterations", "anchors"})
 _SHOWN_ROWS = 3
 
 
@@ -371,10 +371,7 @@ class Model:
 
     def _object(self, recipes: Sequence[SqlFile], error: AnswerError, tolerated: bool) -> None:
         """Raise, or note it where every recipe of the plan still has something to answer."""
-        if not all(
-            file.windows_optional or (tolerated and file.name in ANSWERS_WITHOUT_STEADY)
-            for file in recipes
-        ):
+        if not all(_answers_still(file, tolerated) for file in recipes):
             raise error
         self._state.objection = f"{error.message}; {error.hint}"
         self._state.objections.append((error, tolerated))
@@ -673,11 +670,8 @@ class Model:
         files = self.planner.audits(recipe)
         steps = self.planner.closure((file.label, each) for file in files for each in file.inputs)
         for objection, tolerated in self._state.objections:
-            is_fine = recipe.windows_optional or (
-                tolerated and recipe.name in ANSWERS_WITHOUT_STEADY
-            )
             is_read = ("steady" if tolerated else "iteration") in steps
-            if reason is None and is_read and not is_fine:
+            if reason is None and is_read and not _answers_still(recipe, tolerated):
                 reason = objection
         if reason is None:
             return None
@@ -823,6 +817,11 @@ class Model:
             planner = self._planner()
             if self._run_plan(planner, planner.plan((), None, also=names)):
                 return
+
+
+def _answers_still(recipe: SqlFile, tolerated: bool) -> bool:
+    """Whether a recipe answers without windows, or, where `tolerated`, without steady ones."""
+    return recipe.windows_optional or (tolerated and recipe.name in ANSWERS_WITHOUT_STEADY)
 
 
 def _number(value: object) -> object:

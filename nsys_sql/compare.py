@@ -41,6 +41,7 @@ RESULTS = (
 ALWAYS = ("comparability", "members")
 METRICS = (
     "iteration",
+    "period",
     "device_busy",
     "device_idle",
     "noncomm_busy",
@@ -62,6 +63,7 @@ _THRESHOLD = re.compile(
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>%|ns|us|ms|s)\s*",
     re.ASCII,
 )
+_MOST = 1e12  # seconds and percent; what is never crossed is a mistake, not a threshold
 _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _TABLES = {
     "member": "pair BIGINT, side VARCHAR, part VARCHAR, device BIGINT, gpu VARCHAR, rank BIGINT, "
@@ -113,6 +115,8 @@ def threshold(text: str) -> Threshold:
             hint=near(metric, METRICS) or f"metrics: {', '.join(METRICS)}",
         )
     amount = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
+    if not abs(amount) < _MOST:
+        raise UsageError(f"--fail-on {text!r}: no change or time is as large as that")
     if found["unit"] == "%":
         if not found["sign"]:
             raise UsageError(
@@ -153,22 +157,24 @@ class Comparison(Across):
         params: Mapping[str, object] | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
+        temp_directory: str | None = None,
     ) -> None:
-        super().__init__(threads, memory_limit)
+        super().__init__(threads, memory_limit, temp_directory)
         self.sql = files()
         self.sides = dict(zip(SIDES, (base, new), strict=True))
         self.force = force
+        self.thresholds = tuple(thresholds)
         try:
             self._set_parameters(params or {})
-            self._load(thresholds)
+            self._load()
             self.refusals = self._refusals()
         except BaseException:
-            self.con.close()
+            self.close()
             raise
 
     # ------------------------------------------------------------------ what is known
 
-    def _load(self, thresholds: Sequence[Threshold]) -> None:
+    def _load(self) -> None:
         self._create_tables(_TABLES)
         found: dict[str, list[Member]] = {}
         for side, given in self.sides.items():
@@ -184,7 +190,7 @@ class Comparison(Across):
             "threshold",
             (
                 (at, t.text, t.metric, t.comparison, t.kind, t.amount)
-                for at, t in enumerate(thresholds)
+                for at, t in enumerate(self.thresholds)
             ),
         )
 

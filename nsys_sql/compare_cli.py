@@ -23,7 +23,7 @@ from nsys_sql.errors import (
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.ranks import RankMap
-from nsys_sql.survey_cli import ProgressLine, engine_options, folder_for
+from nsys_sql.survey_cli import counting, engine_options, folder_for
 
 Warn = Callable[[str], None]
 # Columns that a terminal has no room for; every other format has them.
@@ -47,7 +47,7 @@ _KERNEL_ROWS = 20
 
 def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     """Compare two runs: tables, a report, a gate, and a line in a history."""
-    form = output.form_of(options["output"], options["form"])
+    form = options["form"]
     thresholds = [compare.threshold(text) for text in options["fail_on"]]
     stored = history.labels(options["labels"])
     if stored and options["store"] is None:
@@ -66,6 +66,7 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
         params=commands.parameters(options["params"]),
         threads=options["threads"],
         memory_limit=options["memory_limit"],
+        temp_directory=read[1].options.temp_directory,
     ) as compared:
         if not options["quiet"]:
             for note in compared.notes:
@@ -86,8 +87,23 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
             _write(compared, results, form, options)
         if is_refused:
             raise compare.refusal(compared.refusals)
-        gate = compared.result("gate").dicts() if thresholds else []
+        gate = _gate(compared) if thresholds else []
     return _exit_code(results, gate, options, warn)
+
+
+def _gate(compared: Comparison) -> list[dict[str, Any]]:
+    """The thresholds of every pair. One that was never measured is an error, not a pass."""
+    found = compared.result("gate").dicts()
+    pairs = {row["pair"] for row in compared.result("verdict").dicts()}
+    for given in compared.thresholds:
+        if pairs - {row["pair"] for row in found if row["threshold"] == given.text}:
+            raise AnswerError(
+                f"--fail-on {given.text!r} cannot be told: {given.metric} was not measured on both "
+                "sides",
+                hint="a period takes two steady iterations in a row" * (given.metric == "period")
+                or None,
+            )
+    return found
 
 
 def _exit_code(
@@ -180,7 +196,7 @@ def _side_options(options: Mapping[str, Any]) -> tuple[Options, Options]:
     new = engine_options(options)
     own = {
         name: options[f"base_{name}"]
-        for name in ("anchor", "iterations")
+        for name in ("anchor", "per_iteration", "iterations")
         if options[f"base_{name}"] is not None
     }
     return dataclasses.replace(new, **own).check(), new
@@ -191,13 +207,14 @@ def _side(
 ) -> Side:
     """Read the traces of one side; a trace that cannot be read ends the comparison."""
     unique = list({os.path.realpath(path): path for path in paths}.values())
-    line = ProgressLine(quiet=options["quiet"])
-    try:
+    with commands.progress(options) as line:
         outcomes = tasks.collect(
-            unique, folder_for(options["partitions"]), own, jobs=options["jobs"], progress=line
+            unique,
+            folder_for(options["partitions"]),
+            own,
+            jobs=options["jobs"],
+            progress=counting(line, len(unique)),
         )
-    finally:
-        line.clear()
     parts = []
     for each in outcomes:
         if each.failure is not None or each.partition is None:
@@ -358,6 +375,12 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             if row["inside"]:
                 text += f", and there in {row['inside']}, {signed(row['inside_ns'])}"
             text += "."
+        if row["between_ns"] is not None:
+            text += (
+                f" From start to start it takes {humanize.duration(row['base_period_ns'])}, then "
+                f"{humanize.duration(row['new_period_ns'])}: {signed(row['between_ns'])} lie "
+                "between iterations."
+            )
         if row["label"]:
             text += f" [{row['label']}]"
         yield text
@@ -365,8 +388,8 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _parameters(options: Mapping[str, Any]) -> dict[str, object]:
     names = (
-        "anchor", "base_anchor", "per_iteration", "skip_first", "skip_last", "iterations",
-        "base_iterations", "device", "window", "force",
+        "anchor", "base_anchor", "per_iteration", "base_per_iteration", "skip_first", "skip_last",
+        "iterations", "base_iterations", "device", "window", "force",
     )  # fmt: skip
     found: dict[str, object] = {name: options[name] for name in names}
     found["taxonomy"] = [str(path) for path in options["taxonomy"]]
@@ -441,10 +464,8 @@ def show_history(path: Path, traces: Sequence[Path], options: Mapping[str, Any],
         return _add(path, traces, given, options, warn)
     target: Path | None = options["output"]
     output.check_target(target, [path])
-    found = history.read(path, options["metric"], given)
+    found = history.read(path, options["metric"], given, engine_options(options))
     form = options["form"]
-    if target is not None and form == "table" and target.suffix.lower() in (".json", ".html"):
-        form = target.suffix.lower()[1:]
     if form == "html":
         from nsys_sql import compare_report
 
@@ -478,7 +499,14 @@ def _add(
     """Store a run by itself: its traces are both sides of a comparison that nobody sees."""
     mapping = ranks.read(options["ranks"]) if options["ranks"] is not None else RankMap()
     side = _side(traces, mapping, engine_options(options), options, warn)
-    with Comparison(side, side, force=True) as compared:
+    with Comparison(
+        side,
+        side,
+        force=True,
+        threads=options["threads"],
+        memory_limit=options["memory_limit"],
+        temp_directory=side.options.temp_directory,
+    ) as compared:
         number = history.append(path, compared, given)
     if not options["quiet"]:
         warn(f"{path}: this {'was there already' if number is None else f'is run {number}'}")

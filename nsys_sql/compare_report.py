@@ -80,6 +80,13 @@ _SECTIONS = (
     "Communication and copies",
     "Noise and thresholds",
 )
+# Pairs that get pictures of their own; of more, one holds all budgets.
+_OWN_PICTURES = 4
+_MOST_PAIRS = 64
+# How pale a step is drawn that does not stand out of the spread of the windows.
+_PALE = 0.35
+# An axis that would begin below this part of the base begins at 0.
+_NEAR_ZERO = 0.25
 _NOISE = (
     "p is of Mann and Whitney's U test over the windows of both sides, the bounds are Hodges and "
     "Lehmann's interval of the shift. The windows of one run say nothing about the next run: "
@@ -134,9 +141,14 @@ def _comparability(compared: Comparison, results: Mapping[str, Named]) -> Iterat
     rows = results["comparability"].dicts() if "comparability" in results else []
     counted = {s: sum(r["status"] == s for r in rows) for s in ("same", "differs", "unknown")}
     yield (
-        f"{counted['same']} aspects are the same on both sides, {counted['differs']} differ, "
-        f"{counted['unknown']} are told by neither or one side only."
+        f"Of {len(rows)} aspects {_are(counted['same'])} the same on both sides, "
+        f"{_are(counted['differs'])} not, and {_are(counted['unknown'])} told by one side only or "
+        "by neither."
     )
+
+
+def _are(count: int) -> str:
+    return f"{count} is" if count == 1 else f"{count} are"
 
 
 def _fill(sections: Sequence[Section], results: Mapping[str, Named]) -> None:
@@ -145,11 +157,13 @@ def _fill(sections: Sequence[Section], results: Mapping[str, Named]) -> None:
     if "reconciliation" in results:
         rows = results["reconciliation"].dicts()
         means = results["budget"].dicts() if "budget" in results else []
-        for pair in dict.fromkeys(row["pair"] for row in rows):
-            own = [row for row in means if row["pair"] == pair]
-            if own:
-                sections[2].pictures.append(_bars(pair, own))
-            sections[2].pictures.append(_waterfall(pair, [r for r in rows if r["pair"] == pair]))
+        sections[2].pictures.extend(_pictures(means, rows))
+        left = len({row["pair"] for row in rows}) - _OWN_PICTURES
+        if left > 0:
+            sections[2].sentences = [
+                f"The way from base to new is drawn for the {_OWN_PICTURES} pairs whose iteration "
+                f"changed most; the table has the other {left} too."
+            ]
     sections[3].sentences = [
         "Work is the sum of durations: volume, not wall time. The delta of a kernel is the change "
         "of its time per launch (speed) plus that of its number of launches (count)."
@@ -162,7 +176,8 @@ def _table(each: Named, title: str, wanted: Sequence[str], most: int) -> Table:
     if each.name == "comparability":
         rows = [row for row in rows if row["status"] != "same"]
     if each.name == "reconciliation":
-        rows = [{**row, "item": indented(row).replace("  ", "\u2003")} for row in rows]
+        # leading blanks of a cell are nothing in HTML and Markdown
+        rows = [{**row, "item": indented(row).replace("  ", "\u00b7 ")} for row in rows]
     one_pair = len({row.get("pair") for row in rows}) <= 1
     columns = [
         column
@@ -186,53 +201,109 @@ def _table(each: Named, title: str, wanted: Sequence[str], most: int) -> Table:
 # ---------------------------------------------------------------- pictures
 
 
-def _bars(pair: int, rows: Sequence[Mapping[str, Any]]) -> Picture:
-    """Both budgets as bars of the same scale; means, whose parts add up to the whole."""
-    drawn = []
-    for side in ("base", "new"):
-        mean = {row["metric"]: row[f"{side}_mean_ns"] / 1e6 for row in rows}
-        segments, at = [], 0.0
-        for group, metric in _PARTS:
-            if mean[metric] > 0:
-                share = humanize.percent(100 * mean[metric] / mean["iteration"])
-                text = f"{group}: {humanize.duration(mean[metric] * 1e6)} ({share})"
-                segments.append(Segment(group, at, mean[metric], text))
-                at += mean[metric]
-        drawn.append((side, segments))
-    n = f"{rows[0]['base_n']} and {rows[0]['new_n']}"
-    return Picture(
-        f"budgets-{pair}",
-        f"Both budgets of pair {pair}",
-        f"Mean over the steady iterations (n = {n}), so that the parts add up to the whole.",
-        "ms",
-        drawn,
+def _pictures(
+    means: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+) -> Iterator[Picture]:
+    """Of each pair both budgets and the way from one to the other; of many, all budgets in one."""
+    wholes = {row["pair"]: row for row in rows if row["level"] == 0}
+    budgets = {
+        pair: own for pair in wholes if (own := [row for row in means if row["pair"] == pair])
+    }
+    drawn = list(wholes)
+    if len(drawn) > _OWN_PICTURES:
+        largest = sorted(drawn, key=lambda pair: -abs(wholes[pair]["delta_ns"]))
+        drawn = sorted(largest[:_OWN_PICTURES])
+        if budgets:
+            yield _all_bars(budgets)
+        budgets = {}
+    for pair in drawn:
+        of = f", pair {pair}" if len(wholes) > 1 else ""
+        if pair in budgets:
+            yield _bars(pair, of, budgets[pair])
+        yield _waterfall(pair, of, [row for row in rows if row["pair"] == pair])
+
+
+def _stack(side: str, rows: Sequence[Mapping[str, Any]]) -> list[Segment]:
+    """One budget end to end, in ms: means, whose parts add up to the whole."""
+    mean = {row["metric"]: row[f"{side}_mean_ns"] / 1e6 for row in rows}
+    segments, at = [], 0.0
+    for group, metric in _PARTS:
+        if mean[metric] > 0:
+            share = humanize.percent(100 * mean[metric] / mean["iteration"])
+            text = f"{group}: {humanize.duration(mean[metric] * 1e6)} ({share})"
+            segments.append(Segment(group, at, mean[metric], text))
+            at += mean[metric]
+    return segments
+
+
+def _range(side: str, row: Mapping[str, Any]) -> str:
+    return (
+        f"{humanize.duration(row[f'{side}_min_ns'])} to {humanize.duration(row[f'{side}_max_ns'])}"
+        f" (n = {row[f'{side}_n']})"
     )
 
 
-def _waterfall(pair: int, rows: Sequence[Mapping[str, Any]]) -> Picture:
+def _bars(pair: int, of: str, rows: Sequence[Mapping[str, Any]]) -> Picture:
+    """Both budgets of a pair as bars of the same scale."""
+    whole = next(row for row in rows if row["metric"] == "iteration")
+    return Picture(
+        f"budgets-{pair}",
+        f"Both budgets{of}",
+        "Mean over the steady iterations, so that the parts add up to the whole. Iterations of "
+        f"the base took {_range('base', whole)}, of the new side {_range('new', whole)}.",
+        "ms",
+        [(side, _stack(side, rows)) for side in ("base", "new")],
+    )
+
+
+def _all_bars(budgets: Mapping[int, Sequence[Mapping[str, Any]]]) -> Picture:
+    """Both budgets of every pair in one picture."""
+    shown = list(budgets.items())[:_MOST_PAIRS]
+    caption = "Mean over the steady iterations, so that the parts add up to the whole."
+    if len(shown) < len(budgets):
+        caption += f" The first {len(shown)} of {len(budgets)} pairs."
+    return Picture(
+        "budgets",
+        "Both budgets of every pair",
+        caption,
+        "ms",
+        [
+            (f"{pair} {side}", _stack(side, rows))
+            for pair, rows in shown
+            for side in ("base", "new")
+        ],
+    )
+
+
+def _waterfall(pair: int, of: str, rows: Sequence[Mapping[str, Any]]) -> Picture:
     """From the base's median to the new side's, one step for each part and the remainder."""
     whole = next(row for row in rows if row["level"] == 0)
     base, new = whole["base_ns"] / 1e6, whole["new_ns"] / 1e6
-    steps = [row for row in rows if row["level"] == 1]
     at, ends, drawn = base, [base, new], []
-    for row in steps:
-        delta = row["delta_ns"] / 1e6
-        text = f"{row['item']}: {signed(row['delta_ns'])}"
-        segment = Segment("more" if delta > 0 else "less", min(at, at + delta), abs(delta), text)
+    for row in (row for row in rows if row["level"] == 1):
+        delta, verdict = row["delta_ns"] / 1e6, row["verdict"]
+        text = f"{row['item']}: {signed(row['delta_ns'])}" + (f", {verdict}" if verdict else "")
+        density = 1.0 if verdict in ("more", "less", "small") else _PALE
+        group = "more" if delta > 0 else "less"
+        segment = Segment(group, min(at, at + delta), abs(delta), text, density)
         drawn.append((f"{row['item']} {signed(row['delta_ns'])}", [segment] if delta else []))
         at += delta
         ends.append(at)
     low, high = min(ends), max(ends)
-    origin = max(0.0, low - max(0.5 * (high - low), 0.001 * high))
+    origin = low - max(0.5 * (high - low), 0.001 * high)
+    origin = origin if origin > _NEAR_ZERO * base else 0.0
     bars = [
         (name, [Segment(name, 0.0, value, f"{name}: {humanize.duration(value * 1e6)}")])
         for name, value in (("base", base), ("new", new))
     ]
+    begins = f"the axis begins at {humanize.duration(origin * 1e6)}, not at 0" if origin else ""
+    n = f"n = {whole['base_n']} and {whole['new_n']}"
     return Picture(
         f"waterfall-{pair}",
-        f"From base to new, pair {pair}",
-        f"Medians; the axis begins at {humanize.duration(origin * 1e6)}. The steps add up to the "
-        "difference of both iterations, with what medians leave as the last one.",
+        f"From base to new{of}",
+        f"Medians ({'; '.join(filter(None, (n, begins)))}). The steps add up to the difference of "
+        "both iterations, with what medians leave as the last one. Pale steps do not stand out of "
+        "the spread of the windows, or are such a remainder.",
         "ms",
         [bars[0], *drawn, bars[1]],
         origin=origin,
@@ -245,33 +316,29 @@ def history(found: Named, metric: str) -> str:
     section = Section(1, f"{metric} over the runs")
     for member in dict.fromkeys(row["member"] for row in rows):
         own = [row for row in rows if row["member"] == member]
-        drawn = [
-            (
-                f"{row['run']} {row['labels']}".rstrip(),
-                [
-                    Segment(
-                        "median",
-                        0.0,
-                        row["median_ns"] / 1e6,
-                        f"run {row['run']} ({row['labels']}): "
-                        f"{humanize.duration(row['median_ns'])}, "
-                        f"{humanize.duration(row['min_ns'])} to "
-                        f"{humanize.duration(row['max_ns'])}, n = {row['n']}",
-                    )
-                ],
-            )
-            for row in own
-        ]
         section.pictures.append(
             Picture(
                 f"history-{member}",
                 f"{metric}, device or rank {member}",
-                "Median over the steady iterations of each run, oldest first. Runs of another "
-                "setup do not compare.",
+                "Median over the steady iterations of each run and their range, oldest run first. "
+                "Runs of another setup do not compare.",
                 "ms",
-                drawn,
+                [(f"{row['run']} {row['labels']}".rstrip(), _run(row)) for row in own],
             )
         )
     section.tables.append(_table(found, "Runs", [c.name for c in found.columns], 0))
     title = f"History of {metric}"
     return report_html.html([Part({"path": title}, {}, [section], {}, heading=title)])
+
+
+def _run(row: Mapping[str, Any]) -> list[Segment]:
+    """A bar as long as the median, and the range of the windows across its end."""
+    low, middle, high = (row[f"{name}_ns"] for name in ("min", "median", "max"))
+    text = (
+        f"run {row['run']} ({row['labels']}): {humanize.duration(middle)}, "
+        f"{humanize.duration(low)} to {humanize.duration(high)}, n = {row['n']}"
+    )
+    return [
+        Segment("median", 0.0, middle / 1e6, text),
+        Segment("range", low / 1e6, (high - low) / 1e6, text, _PALE),
+    ]

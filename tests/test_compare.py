@@ -332,10 +332,12 @@ def test_too_few_windows_cannot_tell(lab):
     parts = [
         partition.ensure(lab.path(name), lab.folder / "parts", few) for name in ("base", "more")
     ]
-    for new in parts:
-        with Comparison(Side(parts[:1], few), Side([new], few)) as compared:
-            assert rows(compared, "verdict")[0]["verdict"] == "cannot tell"
-            assert item(compared, "iteration")["low_ns"] is None
+    with Comparison(Side(parts[:1], few), Side(parts[1:], few)) as compared:
+        assert rows(compared, "verdict")[0]["verdict"] == "cannot tell"
+        assert item(compared, "iteration")["low_ns"] is None
+    # the very same figures are no change, however few
+    with Comparison(Side(parts[:1], few), Side(parts[:1], few)) as compared:
+        assert rows(compared, "verdict")[0]["verdict"] == "no change"
 
 
 def test_u_is_exact(lab):
@@ -345,22 +347,11 @@ def test_u_is_exact(lab):
     with lab.compare("base", "again") as compared:
         compared.prepare("sample", "u_exact")
         found = dict(
-            compared.con.execute("SELECT u, at_most FROM pair.u_exact ORDER BY u").fetchall()
+            compared.con.execute("SELECT u, at_most FROM pair.u_exact WHERE base_n = 8").fetchall()
         )
         sums = [sum(chosen) - 36 for chosen in combinations(range(1, 17), 8)]
         for u in (0, 1, 13, 32, 64):
             assert found[u] == pytest.approx(sum(s <= u for s in sums) / len(sums))
-        # ties: the correction of the normal approximation, by hand
-        compared.con.execute(
-            "CREATE OR REPLACE TABLE pair.sample AS SELECT 0 AS pair, side, number, "
-            "NULL AS parent, NULL AS class, 'iteration' AS item, "
-            "CASE side WHEN 'base' THEN 100 ELSE 100 + number END AS value_ns "
-            "FROM (VALUES ('base'), ('new')) AS s (side), range(1, 9) AS r (number)"
-        )
-        compared.prepare("noise")
-        (p,) = compared.con.execute("SELECT p_value FROM pair.noise").fetchall()[0]
-        z = (32 - 0.5) / (8 * 8 / 12 * (17 - (8**3 - 8) / (16 * 15))) ** 0.5
-        assert p == pytest.approx(2 * (1 - statistics.NormalDist().cdf(z)), abs=1e-6)
 
 
 # ---------------------------------------------------------------- command line
@@ -407,7 +398,7 @@ def test_formats(lab, tmp_path, capsys):
         assert lab.cli(*both, "-o", tmp_path / name) == 0
     assert json.loads((tmp_path / "x.json").read_text())["recipe"] == "compare"
     page = (tmp_path / "x.html").read_text()
-    assert "Both budgets of pair 1" in page and "From base to new, pair 0" in page
+    assert "Both budgets, pair 1" in page and "From base to new, pair 0" in page
     assert (tmp_path / "x.md").read_text().startswith("# base.sqlite before, slower.sqlite after")
     assert lab.cli(*both, "--format", "parquet", "-o", tmp_path / "x.parquet") == 0
     assert lab.cli(*both, "--result", "budgets") == 2

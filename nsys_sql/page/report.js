@@ -5,6 +5,10 @@ function colour(name, paper) {
   if (paper) return name === '--text' ? '#000' : '#bbb';
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
+// Plotly reads tags in a tick's text: a name would become bold, or a link.
+function plain(text) {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+}
 function draw(paper) {
   for (const item of PICTURES) {
     const text = colour('--text', paper), line = colour('--line', paper);
@@ -17,11 +21,14 @@ function draw(paper) {
     layout.margin = {l: 8, r: 12, t: 8, b: 8};
     Object.assign(layout.xaxis, axis); Object.assign(layout.yaxis, axis);
     layout.yaxis.fixedrange = true;
-    const long = small ? 16 : 44, names = item.upright ? [] : item.names;
+    const names = item.upright ? [] : item.names;
+    // Short names are worth their room: they may end in a figure.
+    const widest = Math.max(0, ...names.map(n => n.length));
+    const long = !small ? 44 : widest <= 30 ? 30 : 16;
     if (names.length) {
       layout.yaxis.tickvals = names.map((_, i) => String(i));
-      layout.yaxis.ticktext = names.map(n => n.length > long
-        ? n.slice(0, long / 2) + '...' + n.slice(-long / 2 + 3) : n);
+      layout.yaxis.ticktext = names.map(n => plain(n.length > long
+        ? n.slice(0, long / 2) + '...' + n.slice(-long / 2 + 3) : n));
     }
     Plotly.react(node, item.data, layout, {displayModeBar: false, responsive: false});
   }

@@ -2,11 +2,13 @@
 --
 -- Every metric by itself: medians of parts need not add up (see reconciliation). The test is Mann
 -- and Whitney's U over the windows; the bounds are Hodges and Lehmann's interval of the shift.
+-- `period` is no part of the budget: it is the time from the start of a window to that of the next,
+-- so it also holds what happens between windows.
 --
 -- @grain  one row per pair and metric
 -- @reads  pair.noise, pair.label
 -- @column pair BIGINT - devices or ranks that were compared, see members
--- @column metric VARCHAR - metric of the budget
+-- @column metric VARCHAR - metric of the budget, or period
 -- @column base_ns BIGINT ns median of the base
 -- @column new_ns BIGINT ns median of the new side
 -- @column delta_ns BIGINT ns new less base
@@ -22,8 +24,8 @@
 -- @column new_max_ns BIGINT ns greatest of the new side's windows
 -- @column base_mean_ns DOUBLE ns mean of the base: means of parts add up, medians do not
 -- @column new_mean_ns DOUBLE ns mean of the new side
--- @column base_n BIGINT - steady windows of the base
--- @column new_n BIGINT - steady windows of the new side
+-- @column base_n BIGINT - figures of the base: steady windows, of period pairs of neighbours
+-- @column new_n BIGINT - figures of the new side
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
 SELECT
     n.pair,
@@ -51,9 +53,9 @@ WHERE n.parent IS NULL
 ORDER BY
     n.pair,
     list_position(
-        ['iteration', 'device_busy', 'device_idle', 'noncomm_busy', 'comm_busy', 'compute_busy',
-            'compute_absent', 'occupied_not_computing', 'launch_starved', 'blocking',
-            'dependency_stalled', 'unattributed', 'comm_exposed', 'comm_blocking',
+        ['iteration', 'period', 'device_busy', 'device_idle', 'noncomm_busy', 'comm_busy',
+            'compute_busy', 'compute_absent', 'occupied_not_computing', 'launch_starved',
+            'blocking', 'dependency_stalled', 'unattributed', 'comm_exposed', 'comm_blocking',
             'comm_overlapped', 'launch_starved_shadowed'],
         n.item
     );

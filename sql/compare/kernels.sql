@@ -4,7 +4,8 @@
 -- that add up: `count_ns`, the change of the number of launches at the base's time per launch, and
 -- `speed_ns`, the change of the time per launch at the new number. A kernel of one side only is all
 -- count. Where a class has exactly one kernel on either side only, with the same count, the two are
--- named as counterparts: probably one kernel renamed or re-tuned. The last row of a class is what
+-- named as counterparts: probably one kernel renamed or re-tuned. The same goes for what is then
+-- left of all classes, since a new name may bring a new class. The last row of a class is what
 -- the medians of its kernels leave of the median of the class, so that its rows add up to the class
 -- in the reconciliation.
 --
@@ -49,17 +50,36 @@ WITH kernel AS (
         AND greatest(base_count, new_count, base_work_ns, new_work_ns) > 0
 ),
 alone AS (
-    SELECT
-        pair,
-        class,
-        greatest(base_count, new_count) AS count,
-        max(kernel) FILTER (WHERE match = 'only base') AS old_kernel,
-        max(kernel) FILTER (WHERE match = 'only new') AS new_kernel,
+    SELECT pair, class, kernel, match, greatest(base_count, new_count) AS count
     FROM kernel
     WHERE match IN ('only base', 'only new')
-    GROUP BY pair, class, greatest(base_count, new_count)
+),
+in_class AS (
+    SELECT
+        pair,
+        max(kernel) FILTER (WHERE match = 'only base') AS old_kernel,
+        max(kernel) FILTER (WHERE match = 'only new') AS new_kernel,
+    FROM alone
+    GROUP BY pair, class, count
     HAVING count(*) FILTER (WHERE match = 'only base') = 1
         AND count(*) FILTER (WHERE match = 'only new') = 1
+),
+in_any_class AS (
+    SELECT
+        a.pair,
+        max(a.kernel) FILTER (WHERE a.match = 'only base') AS old_kernel,
+        max(a.kernel) FILTER (WHERE a.match = 'only new') AS new_kernel,
+    FROM alone AS a
+    LEFT JOIN in_class AS i ON i.pair = a.pair AND a.kernel IN (i.old_kernel, i.new_kernel)
+    WHERE i.pair IS NULL
+    GROUP BY a.pair, a.count
+    HAVING count(*) FILTER (WHERE a.match = 'only base') = 1
+        AND count(*) FILTER (WHERE a.match = 'only new') = 1
+),
+counterpart AS (
+    SELECT * FROM in_class
+    UNION ALL
+    SELECT * FROM in_any_class
 ),
 split AS (
     SELECT
@@ -73,11 +93,12 @@ split AS (
         CASE k.match WHEN 'only base' THEN a.new_kernel WHEN 'only new' THEN a.old_kernel END
             AS counterpart,
     FROM kernel AS k
-    LEFT JOIN alone AS a
+    LEFT JOIN counterpart AS a
         ON a.pair = k.pair
-        AND a.class = k.class
-        AND a.count = greatest(k.base_count, k.new_count)
-        AND k.match <> 'both'
+        AND k.kernel = CASE k.match
+            WHEN 'only base' THEN a.old_kernel
+            WHEN 'only new' THEN a.new_kernel
+        END
 ),
 remainder AS (
     SELECT

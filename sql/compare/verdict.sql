@@ -1,5 +1,8 @@
 -- verdict — did an iteration become slower or faster, and what carries the difference?
 --
+-- Where windows are ranges that do not touch, time between them is in no iteration. Where the
+-- period changed by what the iteration did not, `between_ns` tells by how much.
+--
 -- @grain  one row per pair
 -- @reads  pair.noise, pair.label, pair.member
 -- @column pair BIGINT - devices or ranks that were compared, see members
@@ -20,6 +23,10 @@
 -- @column carrier_ns BIGINT ns its delta
 -- @column inside VARCHAR - class with the largest delta in that direction inside the carrier
 -- @column inside_ns BIGINT ns its delta
+-- @column base_period_ns BIGINT ns from the start of an iteration to the next one's, base, median
+-- @column new_period_ns BIGINT ns the same of the new side
+-- @column between_ns BIGINT ns change of the period less that of the iteration; NULL where it does
+--     not matter
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
 WITH whole AS (
     SELECT *, new_ns - base_ns AS delta_ns FROM pair.noise WHERE item = 'iteration'
@@ -43,7 +50,10 @@ inner_part AS (
         ) AS place
     FROM part AS p
     INNER JOIN pair.noise AS n ON n.pair = p.pair AND n.parent = p.item
-    WHERE p.place = 1 AND sign(n.new_ns - n.base_ns) = sign(p.delta_ns)
+    WHERE p.place = 1
+        AND sign(n.new_ns - n.base_ns) = sign(p.delta_ns)
+        -- what outdoes the whole is one side of an exchange: kernels that moved into a graph
+        AND abs(n.new_ns - n.base_ns) <= 2 * abs(p.delta_ns)
 )
 SELECT
     w.pair,
@@ -64,12 +74,20 @@ SELECT
     p.delta_ns AS carrier_ns,
     i.class AS inside,
     i.delta_ns AS inside_ns,
+    n.base_ns AS base_period_ns,
+    n.new_ns AS new_period_ns,
+    CASE
+        WHEN n.verdict IN ('more', 'less')
+            AND abs(n.new_ns - n.base_ns - w.delta_ns) >= n.material_ns
+            THEN n.new_ns - n.base_ns - w.delta_ns
+    END AS between_ns,
     l.label,
 FROM whole AS w
 INNER JOIN pair.member AS b ON b.pair = w.pair AND b.side = 'base'
 INNER JOIN pair.member AS m ON m.pair = w.pair AND m.side = 'new'
 LEFT JOIN part AS p
     ON p.pair = w.pair AND p.place = 1 AND w.verdict NOT IN ('no change', 'cannot tell')
+LEFT JOIN pair.noise AS n ON n.pair = w.pair AND n.item = 'period'
 LEFT JOIN inner_part AS i ON i.pair = p.pair AND i.place = 1
 LEFT JOIN pair.label AS l ON l.pair = w.pair
 ORDER BY w.pair;

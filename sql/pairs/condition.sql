@@ -94,21 +94,26 @@ found AS (
     SELECT NULL, 21, 'iteration', name, base, new,
         CASE
             WHEN base IS NOT DISTINCT FROM new THEN 'same'
+            WHEN name = 'per iteration' AND is_meant THEN 'differs'
             WHEN name IN ('per iteration', 'window') THEN 'refused'
             ELSE 'differs'
         END,
         CASE
+            WHEN name = 'per iteration' AND is_meant AND base IS DISTINCT FROM new
+                THEN 'with an anchor of its own for each side: taken to mean the same'
             WHEN name IN ('per iteration', 'window')
                 THEN 'an iteration does not mean the same on both sides'
             ELSE 'other iterations of the run'
         END
     FROM option_pair
+    CROSS JOIN (SELECT bool_and(is_meant AND base_anchor <> new_anchor) AS is_meant FROM both_asked)
     WHERE name <> 'anchor'
     UNION ALL
     SELECT pair, 30, 'model', 'model part', NULL, NULL,
         CASE
             WHEN refusal IS NOT NULL THEN 'refused'
             WHEN has_whole_graph THEN 'unknown'
+            WHEN is_repeated THEN 'differs'
             ELSE 'same'
         END,
         coalesce(
@@ -116,6 +121,9 @@ found AS (
             CASE
                 WHEN has_whole_graph
                     THEN 'the inside of CUDA graphs that were traced as a whole cannot be told'
+                WHEN is_repeated
+                    THEN 'some GEMMs or attention kernels run more often on one side, most of the '
+                        || 'work does not: recomputed activations, or the like'
                 ELSE 'GEMMs and attention kernels agree; names may have changed'
             END
         )

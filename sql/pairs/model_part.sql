@@ -10,6 +10,11 @@
 -- attention that exists on one side only is another way to compute it. Everything else (norms,
 -- elementwise, optimizer) may be fused, split or added: it is described, not refused.
 --
+-- More layers repeat all products alike. Where instead the same kernels run on both sides (at most
+-- 5 % of the work is of one side only), and those that run equally often hold at least half of the
+-- base's work, a part of the same model is done again or no more: activations are recomputed. That
+-- differs, and is not refused.
+--
 -- Without GEMMs and attention on both sides the kernels themselves tell: another part is where less
 -- than half of either side's compute work lies in kernels of both, and the number of compute
 -- kernels differs too. Of a CUDA graph that was traced as a whole nothing inside can be told.
@@ -29,15 +34,30 @@ WITH family AS (
     WHERE kind = 'class' AND class IN ('gemm', 'fused_gemm_comm', 'attention')
     GROUP BY pair, CASE WHEN class = 'attention' THEN 'attention' ELSE 'GEMM' END
 ),
+repeated AS (
+    SELECT
+        pair,
+        CASE WHEN class = 'attention' THEN 'attention' ELSE 'GEMM' END AS family,
+        coalesce(sum(base_work_ns) FILTER (WHERE base_count = new_count), 0)
+            >= 0.5 * sum(base_work_ns)
+            AND coalesce(sum(base_work_ns + new_work_ns) FILTER (
+                WHERE least(base_count, new_count) = 0
+            ), 0) <= 0.05 * sum(base_work_ns + new_work_ns) AS is_repeated,
+    FROM pair.content_pair
+    WHERE kind = 'kernel' AND class IN ('gemm', 'fused_gemm_comm', 'attention')
+    GROUP BY pair, CASE WHEN class = 'attention' THEN 'attention' ELSE 'GEMM' END
+),
 compared AS (
     SELECT
-        *,
+        f.*,
+        coalesce(r.is_repeated, false) AS is_repeated,
         abs(n - b) > greatest(1, 0.02 * greatest(b, n)) AS is_other_count,
         CASE
             WHEN least(b, n, base_work, new_work) > 0
                 THEN ln(new_work / base_work) / nullif(ln(n / b), 0)
         END AS follows,
-    FROM family
+    FROM family AS f
+    LEFT JOIN repeated AS r ON r.pair = f.pair AND r.family = f.family
 ),
 told AS (
     SELECT
@@ -46,13 +66,14 @@ told AS (
             CASE
                 WHEN family = 'GEMM' AND is_other_count AND least(b, n) = 0
                     THEN format('{:g} GEMMs per iteration against {:g}', b, n)
-                WHEN is_other_count AND follows > 0.5
+                WHEN is_other_count AND follows > 0.5 AND NOT is_repeated
                     THEN format('{:g} {}s per iteration against {:g}, and their work goes along '
                         || '({:.2f} times)', b, replace(family, 'attention', 'attention kernel'),
                         n, new_work / base_work)
             END,
             '; ' ORDER BY family DESC
         ) AS refusal,
+        coalesce(bool_or(is_other_count AND follows > 0.5 AND is_repeated), false) AS is_repeated,
         max(b) > 0 AND max(n) > 0 AS has_signature,
     FROM compared
     GROUP BY pair
@@ -82,6 +103,7 @@ SELECT
     k.base_share,
     k.new_share,
     k.has_whole_graph,
+    coalesce(t.is_repeated, false) AS is_repeated,
     CASE
         WHEN k.has_whole_graph THEN NULL
         WHEN t.refusal IS NOT NULL THEN t.refusal

@@ -1,16 +1,26 @@
 -- noise — does each difference stand out of the spread of the windows?
 --
 -- Mann and Whitney's U test: ranks, no assumption about how the times are spread. p is exact up to
--- 400 in the product of both numbers of windows where no value repeats, else the normal
+-- 400 in the product of both numbers of windows where no value repeats, and where all of one side
+-- lie beyond all of the other (then repeats within a side change nothing); else the normal
 -- approximation with correction for ties. A difference is called one only when it stands out (p at
 -- most alpha) and matters (at least min_change_pct of the base's iteration); one that stands out
 -- and is smaller is `small`. Where the windows are too few for any p at most alpha, it stands out
 -- when both ranges lie apart by three times the wider one. `no change` takes more than the lack of
--- a difference: the interval of the shift must lie within the material change. What is left cannot
--- be told.
+-- a difference: the interval of the shift must lie within the material change. Three windows of
+-- each side are too few for an interval at 0.05; there all differences of a window of either side
+-- must lie within it, which is the interval at 0.1 and so two one-sided tests at 0.05. Where both
+-- sides have the very same figures nothing changed, however few they are. What is left cannot be
+-- told.
 --
 -- Of many quantities some stand out by chance. So the iteration is asked first: where it does not
--- stand out, a part of it does only at alpha divided by the number of quantities.
+-- stand out, a part of it does only at alpha divided by the number of quantities, or, where the
+-- windows are too few for that, when both ranges lie apart as above.
+--
+-- Windows that follow each other may be alike: clocks and temperatures drift. Where neighbours
+-- correlate more than chance allows (1.64 over the root of the number of windows), U is spread
+-- wider, by (1 + r) / (1 - r) in its variance, and p is that of the normal approximation; ranges
+-- far apart stand out all the same. With few windows this catches a part of all drift only.
 --
 -- Windows of one run say nothing about the next run: clocks, neighbours and inputs change too.
 --
@@ -42,20 +52,41 @@ summed AS (
     FROM ranked
     GROUP BY pair, item
 ),
+neighbour AS (
+    SELECT
+        pair,
+        item,
+        value_ns - avg(value_ns) OVER (PARTITION BY pair, item, side) AS off_ns,
+        lag(value_ns) OVER (PARTITION BY pair, item, side ORDER BY number)
+            - avg(value_ns) OVER (PARTITION BY pair, item, side) AS before_ns,
+    FROM pair.sample
+),
+drift AS (
+    SELECT
+        pair,
+        item,
+        sum(off_ns * before_ns) / nullif(sum(off_ns * off_ns), 0) AS alike,
+        alike > 1.64 / sqrt(count(*)) AS is_drifting,
+    FROM neighbour
+    GROUP BY pair, item
+),
 scored AS (
     SELECT
         m.*,
         s.ties,
+        coalesce(d.is_drifting, false) AS is_drifting,
         s.rank_sum - m.base_n * (m.base_n + 1) / 2.0 AS u,
         m.base_n * m.new_n / 2.0 AS mean_u,
         sqrt(
             m.base_n * m.new_n / 12.0
             * (m.base_n + m.new_n + 1
                 - s.ties / greatest((m.base_n + m.new_n) * (m.base_n + m.new_n - 1), 1))
+            * CASE WHEN d.is_drifting THEN (1 + d.alike) / (1 - least(d.alike, 0.9)) ELSE 1 END
         ) AS deviation,
         w.iteration_ns,
     FROM pair.measured AS m
     INNER JOIN summed AS s ON s.pair = m.pair AND s.item = m.item
+    INNER JOIN drift AS d ON d.pair = m.pair AND d.item = m.item
     INNER JOIN pair.window AS w ON w.pair = m.pair AND w.side = 'base'
 ),
 standard AS (
@@ -74,7 +105,12 @@ tested AS (
         coalesce(2 * least_p.at_most, 0) AS attainable_p,
         CASE
             WHEN s.deviation IS NULL OR s.y = 0 THEN 1.0
-            WHEN s.ties = 0 AND exact.at_most IS NOT NULL THEN least(2 * exact.at_most, 1.0)
+            WHEN NOT s.is_drifting
+                AND s.u IN (0, s.base_n * s.new_n)
+                AND least_p.at_most IS NOT NULL
+                THEN least(2 * least_p.at_most, 1.0)
+            WHEN NOT s.is_drifting AND s.ties = 0 AND exact.at_most IS NOT NULL
+                THEN least(2 * exact.at_most, 1.0)
             -- Abramowitz and Stegun 7.1.26: the complementary error function, to 1.5e-7
             ELSE list_sum(
                 list_transform(
@@ -96,11 +132,13 @@ alone AS (
         t.*,
         p.alpha,
         p.min_change_pct / 100 * t.iteration_ns AS material_ns,
+        greatest(t.base_min_ns - t.new_max_ns, t.new_min_ns - t.base_max_ns)
+            > 3 * greatest(t.base_max_ns - t.base_min_ns, t.new_max_ns - t.new_min_ns) AS is_apart,
         CASE
             WHEN least(t.base_n, t.new_n) < 3 THEN false
-            WHEN t.attainable_p <= p.alpha THEN t.p_value <= p.alpha
-            ELSE greatest(t.base_min_ns - t.new_max_ns, t.new_min_ns - t.base_max_ns)
-                > 3 * greatest(t.base_max_ns - t.base_min_ns, t.new_max_ns - t.new_min_ns)
+            WHEN t.attainable_p <= p.alpha
+                THEN t.p_value <= p.alpha OR (t.is_drifting AND is_apart)
+            ELSE is_apart
         END AS stands_out_alone,
     FROM tested AS t
     CROSS JOIN params AS p
@@ -114,6 +152,7 @@ judged AS (
             AND (
                 bool_or(a.stands_out_alone AND a.item = 'iteration') OVER (PARTITION BY a.pair)
                 OR a.p_value <= a.alpha / count(*) OVER (PARTITION BY a.pair)
+                OR (a.is_apart AND a.attainable_p > a.alpha / count(*) OVER (PARTITION BY a.pair))
             ) AS stands_out,
     FROM alone AS a
     LEFT JOIN pair.shift AS f ON f.pair = a.pair AND f.item = a.item
@@ -138,11 +177,17 @@ SELECT
     low_ns,
     high_ns,
     stands_out,
+    material_ns,
     CASE
         WHEN stands_out AND abs(new_ns - base_ns) >= material_ns
             THEN CASE WHEN new_ns > base_ns THEN 'more' ELSE 'less' END
         WHEN stands_out AND new_ns <> base_ns THEN 'small'
+        WHEN is_identical THEN 'no change'
         WHEN low_ns >= -material_ns AND high_ns <= material_ns THEN 'no change'
+        WHEN low_ns IS NULL
+            AND least(base_n, new_n) >= 3
+            AND greatest(new_max_ns - base_min_ns, base_max_ns - new_min_ns) <= material_ns
+            THEN 'no change'
         ELSE 'cannot tell'
     END AS verdict,
 FROM judged;

@@ -3,6 +3,10 @@
 -- The metrics of the budget, blocking time by the class of its producer, and the work of each class
 -- of compute kernels. A class that does not occur in a window counts 0 there, on both sides.
 --
+-- `period` is the time from the start of a window to that of the next. What happens between two
+-- windows, such as a data loader outside of the range that marks a step, is in it and in no metric
+-- of the budget. The last window has none, and one whose successor is not steady neither.
+--
 -- @grain  one row per pair, side, window and item
 -- @reads  pair.budget, pair.blocking, pair.work
 -- @pitfall 1, 7, 8
@@ -33,6 +37,16 @@ WITH metric AS (
     ON COLUMNS(* EXCLUDE (pair, side, number))
     INTO NAME item VALUE value_ns
 ),
+follower AS (
+    SELECT
+        pair,
+        side,
+        iteration AS number,
+        lead(iteration) OVER w AS next_number,
+        lead(start_ns) OVER w - start_ns AS value_ns,
+    FROM pair.budget
+    WINDOW w AS (PARTITION BY pair, side ORDER BY iteration)
+),
 class_window AS (
     SELECT
         pair,
@@ -53,6 +67,10 @@ class_name AS (
     SELECT DISTINCT pair, parent, class FROM class_window
 )
 SELECT pair, side, number, NULL AS parent, NULL AS class, item, value_ns FROM metric
+UNION ALL
+SELECT pair, side, number, NULL, NULL, 'period', value_ns
+FROM follower
+WHERE next_number = number + 1
 UNION ALL
 SELECT
     b.pair,

@@ -5,7 +5,7 @@
 -- side, 200 spread evenly are taken. No interval where there are too few windows for it.
 --
 -- @grain  one row per pair and item
--- @reads  pair.sample, pair.window, pair.u_exact
+-- @reads  pair.sample, pair.measured, pair.u_exact
 -- @param  interval_alpha DOUBLE = 0.05 The interval of a shift misses it with this probability.
 WITH params AS (
     SELECT coalesce(getvariable('interval_alpha'), 0.05)::DOUBLE AS alpha
@@ -13,25 +13,26 @@ WITH params AS (
 thinned AS (
     SELECT s.pair, s.side, s.item, s.value_ns
     FROM (
-        SELECT *, row_number() OVER (PARTITION BY pair, side, item ORDER BY number) AS place
+        SELECT
+            *,
+            row_number() OVER (PARTITION BY pair, side, item ORDER BY number) AS place,
+            count(*) OVER (PARTITION BY pair, side, item) AS n,
         FROM pair.sample
     ) AS s
-    INNER JOIN pair.window AS w ON w.pair = s.pair AND w.side = s.side
-    WHERE w.n <= 200 OR (s.place * 200) // w.n <> ((s.place - 1) * 200) // w.n
+    WHERE s.n <= 200 OR (s.place * 200) // s.n <> ((s.place - 1) * 200) // s.n
 ),
 shape AS (
     SELECT
-        b.pair,
-        b.n AS base_n,
-        w.n AS new_n,
-        least(b.n, 200) AS m,
-        least(w.n, 200) AS k,
+        s.pair,
+        s.item,
+        s.base_n,
+        s.new_n,
+        least(s.base_n, 200) AS m,
+        least(s.new_n, 200) AS k,
         sqrt(-2 * ln(p.alpha / 2)) AS t,
         p.alpha,
-    FROM pair.window AS b
-    INNER JOIN pair.window AS w ON w.pair = b.pair AND w.side = 'new'
+    FROM pair.measured AS s
     CROSS JOIN params AS p
-    WHERE b.side = 'base'
 ),
 -- Abramowitz and Stegun 26.2.23: the quantile of the normal distribution, to 4.5e-4
 quantile AS (
@@ -44,6 +45,7 @@ quantile AS (
 bound AS (
     SELECT
         q.pair,
+        q.item,
         q.m * q.k AS total,
         CASE
             WHEN q.base_n * q.new_n <= 400 THEN coalesce(
@@ -76,6 +78,6 @@ SELECT
     max(d.value_ns) FILTER (WHERE d.place = o.below + 1) AS low_ns,
     max(d.value_ns) FILTER (WHERE d.place = o.total - o.below) AS high_ns,
 FROM difference AS d
-INNER JOIN bound AS o ON o.pair = d.pair
+INNER JOIN bound AS o ON o.pair = d.pair AND o.item = d.item
 WHERE o.below >= 0 AND o.below + 1 <= o.total - o.below
 GROUP BY d.pair, d.item;

@@ -5,12 +5,11 @@
 -- windows up to 400 in product; above, the normal approximation is as good.
 --
 -- @grain  one row per pair of numbers of windows and U
--- @reads  pair.window
+-- @reads  pair.measured
 WITH RECURSIVE shape AS (
-    SELECT DISTINCT b.n AS base_n, w.n AS new_n
-    FROM pair.window AS b
-    INNER JOIN pair.window AS w ON w.pair = b.pair AND w.side = 'new'
-    WHERE b.side = 'base' AND b.n * w.n <= 400
+    SELECT DISTINCT base_n, new_n
+    FROM pair.measured
+    WHERE base_n * new_n BETWEEN 1 AND 400
 ),
 chosen AS (
     SELECT

@@ -1,0 +1,622 @@
+"""More planted changes, hand-made figures for the test of noise, the gate's texts, the pictures."""
+
+import os
+import random
+import re
+import sqlite3
+import statistics
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import simulator
+from nsys_sql import compare_report, partition, report_html
+from nsys_sql.compare import METRICS, Comparison, Side, threshold
+from nsys_sql.errors import UsageError
+from nsys_sql.options import Options
+from nsys_sql.pictures import Segment
+from simulator import COMPUTE_STREAM, MS, US, Scenario
+from test_compare import PLAIN, Lab, changed, differing, item, near, rows, slower
+
+ONE = replace(PLAIN, ranks=1, tp=False, steps=8)
+GRAPHS = Scenario("graphs", steps=8, layers=2, graphs="node", layer_ranges=False)
+GEMMS = ("qkv", "proj", "fc1", "fc2", "dgrad", "wgrad")
+REAL = Path(os.environ.get("NSYS_REAL_EXPORTS", Path(__file__).parents[2] / "shared" / "traces"))
+
+
+@contextmanager
+def named(**names):
+    """Kernels under other names."""
+    before = dict(simulator.KERNELS)
+    simulator.KERNELS.update({k: (n, n, *before[k][2:]) for k, n in names.items()})
+    try:
+        yield
+    finally:
+        simulator.KERNELS.update(before)
+
+
+def slower_and_halved(launch):
+    """Every kernel is launched as two of half the length, and one is a tenth slower as well."""
+
+    def own(self, stream, name, ns, call_ns=4_500):
+        ns = int(ns * (1.1 if name == "fc1" else 1)) // 2
+        launch(self, stream, name, ns, call_ns)
+        return launch(self, stream, name, ns, call_ns)
+
+    return own
+
+
+def moved(launch):
+    """One kernel runs on a stream of its own, between two events."""
+
+    def own(self, stream, name, ns, call_ns=4_500):
+        if name != "swiglu":
+            return launch(self, stream, name, ns, call_ns)
+        self.follow(stream, 9)
+        op = launch(self, 9, name, ns, call_ns)
+        self.follow(9, stream)
+        return op
+
+    return own
+
+
+def recomputed(backward):
+    """Activations are computed again in the backward pass."""
+
+    def own(rank, layer):
+        for key, us in (("norm", 60), ("qkv", 420), ("attention", 520), ("fc1", 640)):
+            rank.launch(COMPUTE_STREAM, key, us * US)
+        yield from backward(rank, layer)
+
+    return own
+
+
+def loading(enter):
+    """The host waits for data for 5 ms before each step's range."""
+
+    def own(self, text, domain=0, is_step=False):
+        self.cpu(5 * MS if is_step else 0)
+        return enter(self, text, domain, is_step)
+
+    return own
+
+
+def without_graph(_):
+    """The nodes of a graph as launches of their own."""
+
+    def own(self, stream, nodes, graph):
+        return [self.launch(stream, key, ns) for key, ns in nodes]
+
+    return own
+
+
+def slow_last(launch):
+    """Every kernel of rank 3 takes a tenth longer."""
+
+    def own(self, stream, name, ns, call_ns=4_500):
+        return launch(self, stream, name, int(ns * 1.1) if self.rank == 3 else ns, call_ns)
+
+    return own
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    lab = Lab(tmp_path_factory.mktemp("changes"))
+    rank = simulator.Rank
+    lab.make("one", ONE)
+    for name, target, what, how in (
+        ("both", rank, "launch", slower_and_halved),
+        ("moved", rank, "launch", moved),
+        ("recomputed", simulator, "_layer_backward", recomputed),
+        ("loading", rank, "range", loading),
+    ):
+        with changed(target, what, how):
+            lab.make(name, ONE)
+    with named(norm="my_own_thing_v2"):
+        lab.make("renamed", ONE)
+    fp8 = {key: simulator.KERNELS[key][0].replace("nvjet_ts", "nvjet_qqts") for key in GEMMS}
+    with named(**fp8), ExitStack() as stack:
+        for key in GEMMS:
+            stack.enter_context(slower(key, 0.6))
+        lab.make("fp8", ONE)
+    four = replace(PLAIN, ranks=4, steps=6)
+    lab.make("four", four)
+    with changed(rank, "launch", slow_last):
+        lab.make("four_slow", four)
+    lab.make("graphs", GRAPHS)
+    with changed(rank, "graph_launch", without_graph):
+        lab.make("eager", GRAPHS)
+    # an older export of another length that also sampled a metric of the GPU
+    lab.truth["old"] = simulator.simulate(
+        replace(ONE, steps=11), 4, "2022.4.2", path=lab.path("old")
+    )
+    with sqlite3.connect(lab.path("old")) as con:
+        con.execute("CREATE TABLE GPU_METRICS (timestamp INT, typeId INT, metricId INT, value INT)")
+        con.execute("INSERT INTO GPU_METRICS VALUES (1, 2, 3, 4)")
+    con.close()
+    return lab
+
+
+def work(lab, name, key):
+    """The median work of a kernel per step, and its median count, as the export tells them."""
+    con = sqlite3.connect(lab.path(name))
+    found = []
+    for start, end in lab.truth[name].windows[0]:
+        found.append(
+            con.execute(
+                'SELECT coalesce(sum(k."end" - k.start), 0), count(*) FROM '
+                "CUPTI_ACTIVITY_KIND_KERNEL AS k JOIN StringIds AS s ON s.id = k.demangledName "
+                "WHERE s.value = ? AND k.start >= ? AND k.start < ?",
+                (key, start, end),
+            ).fetchone()
+        )
+    con.close()
+    return tuple(statistics.median(column) for column in zip(*found, strict=True))
+
+
+def agrees(lab, compared, base, new, pair=0):
+    """Every part of the budget has the difference that the simulator knows, to a rounding."""
+    for metric in ("iteration", "compute_busy", "launch_starved", "blocking", "dependency_stalled"):
+        delta = item(compared, metric, pair)["delta_ns"]
+        assert abs(delta - lab.delta(base, new, metric, pair)) <= 1, metric
+
+
+# ---------------------------------------------------------------- planted changes
+
+
+def test_a_kernel_that_is_slower_and_launched_twice_as_often(lab):
+    name = simulator.KERNELS["fc1"][0]
+    (before, few), (after, many) = (work(lab, n, name) for n in ("one", "both"))
+    assert (few, many) == (2, 4)
+    with lab.compare("one", "both") as compared:
+        assert compared.refusals == []
+        row = next(r for r in rows(compared, "kernels") if r["kernel"] == name)
+        assert near(row["delta_ns"], after - before)
+        assert near(row["count_ns"], before) and near(row["speed_ns"], after - 2 * before)
+        agrees(lab, compared, "one", "both")
+        assert {"model", "launches"} <= {r["topic"] for r in differing(compared).values()}
+
+
+def test_a_kernel_on_another_stream_is_no_change(lab):
+    with lab.compare("one", "moved") as compared:
+        agrees(lab, compared, "one", "moved")
+        assert rows(compared, "verdict")[0]["verdict"] == "no change"
+        assert list(differing(compared)) == ["CUDA API calls per iteration"]
+
+
+def test_recomputed_activations_are_told_and_not_refused(lab):
+    with lab.compare("one", "recomputed") as compared:
+        assert compared.refusals == []
+        aspects = differing(compared)
+        assert "recomputed" in aspects["model part"]["detail"]
+        assert aspects["gemm kernels per iteration"]["new"] == "22"
+        agrees(lab, compared, "one", "recomputed")
+        (verdict,) = rows(compared, "verdict")
+        assert (verdict["carrier"], verdict["inside"]) == ("compute_busy", "gemm")
+        name = simulator.KERNELS["qkv"][0]
+        (before, _), (after, _) = (work(lab, n, name) for n in ("one", "recomputed"))
+        row = next(r for r in rows(compared, "kernels") if r["kernel"] == name)
+        assert near(row["delta_ns"], after - before) and near(row["count_ns"], before)
+
+
+def test_a_new_name_of_another_class_keeps_its_counterpart(lab):
+    with lab.compare("one", "renamed") as compared:
+        assert item(compared, "iteration")["delta_ns"] == 0
+        assert item(compared, "compute_busy:norm")["verdict"] == "less"
+        assert item(compared, "compute_busy:other")["verdict"] == "more"
+        old, new = simulator.KERNELS["norm"][0], "my_own_thing_v2"
+        found = {r["kernel"]: r for r in rows(compared, "kernels")}
+        assert (found[old]["counterpart"], found[new]["counterpart"]) == (new, old)
+        assert found[old]["delta_ns"] == -found[new]["delta_ns"]
+        assert {"norm kernels per iteration", "other kernels per iteration"} <= set(
+            differing(compared)
+        )
+
+
+def test_another_precision_is_told(lab):
+    with lab.compare("one", "fp8") as compared:
+        aspect = differing(compared)["precision of GEMMs per iteration"]
+        assert (aspect["base"], aspect["new"]) == ("bf16 18", "fp8 18")
+        agrees(lab, compared, "one", "fp8")
+        gemm = item(compared, "compute_busy:gemm")
+        assert gemm["verdict"] == "less" and near(gemm["pct_of_base"], -40)
+        assert "model" in gemm["label"]
+
+
+def test_what_lies_between_iterations_is_told_and_can_be_gated(lab, capsys):
+    with lab.compare("one", "loading") as compared:
+        (verdict,) = rows(compared, "verdict")
+        assert verdict["verdict"] == "no change"
+        assert near(verdict["between_ns"], 5_000_000)
+        period = next(r for r in rows(compared, "budget") if r["metric"] == "period")
+        assert period["verdict"] == "more" and period["base_n"] == 7
+    both = ("compare", lab.path("one"), lab.path("loading"), "--quiet")
+    assert lab.cli(*both, "--fail-on", "iteration > +3%") == 0
+    assert "+5 ms lie between iterations" in " ".join(capsys.readouterr().out.split())
+    assert lab.cli(*both, "--fail-on", "period > +3%") == 6
+    capsys.readouterr()
+
+
+def test_one_slow_rank_computes_and_the_others_wait(lab):
+    with lab.compare("four", "four_slow") as compared:
+        for pair, (carrier, inside) in enumerate(
+            [("blocking", "nccl")] * 3 + [("compute_busy", "gemm")]
+        ):
+            (verdict,) = rows(compared, "verdict", pair)
+            assert (verdict["verdict"], verdict["carrier"]) == ("slower", carrier)
+            assert verdict["inside"] == inside
+            agrees(lab, compared, "four", "four_slow", pair)
+            delta = item(compared, "blocking:nccl", pair)["delta_ns"]
+            assert abs(delta - lab.delta("four", "four_slow", "comm_blocking", pair)) <= 1
+        page = compare_report.render(
+            compared, [compared.result(name) for name in ("budget", "reconciliation")], "html", {}
+        )
+        assert "Both budgets, pair 3" in page
+
+
+def test_graphs_are_told_before_any_delta(lab):
+    with lab.compare("eager", "graphs") as compared:
+        aspects = differing(compared)
+        assert aspects["CUDA graphs"]["new"] == "by node"
+        assert aspects["graph launches per iteration"]["new"] == "2"
+        assert "launches" in rows(compared, "verdict")[0]["label"]
+        agrees(lab, compared, "eager", "graphs")
+
+
+def test_an_older_longer_export_with_gpu_metrics_compares(lab):
+    for base, new in (("old", "one"), ("one", "old")):
+        with lab.compare(base, new) as compared:
+            aspects = differing(compared)
+            assert {"nsys export", "recorded"} <= set(aspects)
+            assert "gpu_metric" in aspects["recorded"]["base" if base == "old" else "new"]
+            assert rows(compared, "verdict")[0]["verdict"] == "no change"
+            agrees(lab, compared, base, new)
+
+
+def test_the_bases_own_anchor_may_count_otherwise(lab):
+    own = Options(anchor="kernel:*Adam*", per_iteration=2, threads=1)
+    other = Options(anchor="kernel:*L2Norm*", threads=1)
+    parts = [partition.ensure(lab.path("one"), lab.folder / "parts", o) for o in (own, other)]
+    with Comparison(Side(parts[:1], own), Side(parts[1:], other)) as compared:
+        assert compared.refusals == []
+        assert differing(compared)["per iteration"]["base"] == "2"
+        assert rows(compared, "verdict")[0]["verdict"] == "no change"
+    same = replace(other, per_iteration=2)
+    part = partition.ensure(lab.path("one"), lab.folder / "parts", same)
+    with Comparison(Side(parts[1:], other), Side([part], same)) as compared:
+        assert any(text.startswith("per iteration: 1 against 2") for text in compared.refusals)
+
+
+# ---------------------------------------------------------------- noise
+
+
+@contextmanager
+def judged(samples):
+    """The verdicts of hand-made figures: pair -> (base, new), each item -> figures."""
+    compared = object.__new__(Comparison)
+    from nsys_sql.compare import files
+
+    super(Comparison, compared).__init__(1, None, None)
+    compared.sql = files()
+    compared._create_tables({})
+    # through a file: so many parameters of a statement would take longer than all the rest
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "sample.csv"
+        with file.open("w") as out:
+            out.write("pair,side,number,item,value_ns\n")
+            for pair, both in samples.items():
+                for side, items in zip(("base", "new"), both, strict=True):
+                    for name, values in items.items():
+                        out.writelines(
+                            f"{pair},{side},{at},{name},{int(value)}\n"
+                            for at, value in enumerate(values)
+                        )
+        compared.con.execute(
+            "CREATE TABLE pair.sample AS SELECT pair::BIGINT AS pair, side, number::BIGINT AS "
+            "number, NULL::VARCHAR AS parent, NULL::VARCHAR AS class, item, value_ns::BIGINT AS "
+            f"value_ns FROM read_csv('{file}', header = true)"
+        )
+    compared.con.execute(
+        "CREATE TABLE pair.window AS SELECT pair, side, count(*) AS n, "
+        "nsys.padded_middle(list(value_ns), count(*)) AS iteration_ns "
+        "FROM pair.sample WHERE item = 'iteration' GROUP BY pair, side"
+    )
+    compared._built = {"sample", "window"}
+    try:
+        compared.prepare("noise")
+        yield compared.con
+    finally:
+        compared.close()
+
+
+def verdicts(con):
+    return con.execute(
+        "SELECT pair, item, verdict, p_value FROM pair.noise ORDER BY pair, item"
+    ).fetchall()
+
+
+def test_few_windows_repeats_and_identical_figures():
+    whole = [1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007]
+    few, wide = [1000, 1002, 1004], [1000, 1400, 1800]
+    filler = {f"part{at}": [at] * 8 for at in range(40)}
+    with (
+        judged(
+            {
+                0: ({"iteration": few}, {"iteration": [1001, 1003, 1005]}),  # within 1 %
+                1: ({"iteration": few}, {"iteration": [1001, 1003, 1020]}),  # not within
+                2: ({"iteration": wide}, {"iteration": wide}),  # the very same
+                3: ({"iteration": wide}, {"iteration": [1000, 1400, 1801]}),
+                # all beyond all, with repeats inside a side: exact, and enough for many quantities
+                4: (
+                    {"iteration": whole, "x": [0] * 8} | filler,
+                    {"iteration": whole, "x": [50] * 8} | filler,
+                ),
+                5: (
+                    {"iteration": whole[:5], "x": [0] * 5},
+                    {"iteration": whole[:5], "x": [50, 51, 52, 53, 54]},
+                ),
+                6: (
+                    {"iteration": whole[:5], "x": [0] * 5},
+                    {"iteration": whole[:5], "x": [50, 51, 52, 53, 90]},
+                ),
+            }
+        ) as con
+    ):
+        found = {(pair, name): (verdict, p) for pair, name, verdict, p in verdicts(con)}
+    assert [found[pair, "iteration"][0] for pair in range(4)] == [
+        "no change", "cannot tell", "no change", "cannot tell",
+    ]  # fmt: skip
+    assert found[4, "x"][0] == "more" and found[4, "x"][1] == pytest.approx(2 / 12870)
+    assert found[4, "part7"][0] == "no change"
+    # five and five cannot reach a 500th: far apart is what decides
+    assert found[5, "x"][0] == "more" and found[6, "x"][0] == "cannot tell"
+
+
+def test_equal_values_and_neighbours_change_p():
+    """The correction of the normal approximation for ties and for likeness, by hand."""
+    base, new = [1, 3, 2, 4, 1, 3, 2, 4], [3, 5, 4, 6, 3, 5, 4, 6]
+    rising = [sorted(base), sorted(new)]
+    with judged({0: ({"iteration": base}, {"iteration": new}),
+                 1: ({"iteration": rising[0]}, {"iteration": rising[1]})}) as con:  # fmt: skip
+        (_, _, _, plain), (_, _, _, alike) = verdicts(con)
+    u = sum((b > n) + (b == n) / 2 for b in base for n in new)
+    every = base + new
+    ties = sum(t**3 - t for t in (every.count(value) for value in set(every)))
+    spread = 8 * 8 / 12 * (17 - ties / (16 * 15))
+    normal = statistics.NormalDist()
+
+    def p(variance):
+        return 2 * (1 - normal.cdf((abs(u - 32) - 0.5) / variance**0.5))
+
+    assert plain == pytest.approx(p(spread), abs=1e-6)
+    off = [[value - statistics.mean(side) for value in side] for side in rising]
+    above = sum(a * b for side in off for a, b in pairwise(side))
+    r = above / sum(a * a for side in off for a in side)
+    assert r > 1.64 / 4
+    assert alike == pytest.approx(p(spread * (1 + r) / (1 - r)), abs=1e-6)
+
+
+def test_false_alarms_and_power():
+    """160 pairs of the same and 80 of a change by 3 %, the parts of each iteration noisy."""
+    source = random.Random(20)
+
+    def run(noise, factor=1.0, n=12):
+        items = {"iteration": []} | {f"part{at}": [] for at in range(12)}
+        for _ in range(n):
+            parts = [1_000_000 * factor * max(0.1, source.gauss(1, noise)) for _ in range(12)]
+            scale = max(0.1, source.gauss(1, noise))
+            for at, value in enumerate(parts):
+                items[f"part{at}"].append(value * scale)
+            items["iteration"].append(sum(parts) * scale)
+        return items
+
+    noises = (0.005, 0.01, 0.03, 0.1)
+    same = {at: (run(noises[at % 4]), run(noises[at % 4])) for at in range(160)}
+    with judged(same) as con:
+        alarms = {
+            name: con.execute(
+                "SELECT count(DISTINCT pair) FROM pair.noise WHERE verdict IN ('more', 'less')"
+                + more
+            ).fetchone()[0]
+            for name, more in (("iteration", " AND item = 'iteration'"), ("any", ""))
+        }
+    assert alarms["iteration"] <= 4 and alarms["any"] <= 8, alarms
+
+    def drifting(n=12):
+        found, off = [], source.gauss(0, 0.03)
+        for _ in range(n):
+            off = 0.8 * off + source.gauss(0, 0.02)
+            found.append(1_000_000 * (1 + off))
+        return {"iteration": found}
+
+    with judged({at: (drifting(), drifting()) for at in range(150)}) as con:
+        (alarms,) = con.execute(
+            "SELECT count(*) FROM pair.noise WHERE verdict IN ('more', 'less')"
+        ).fetchone()
+    assert alarms <= 30  # twice as many without regard to the neighbours
+    planted = {at: (run(0.01), run(0.01, 1.03)) for at in range(80)}
+    with judged(planted) as con:
+        (found,) = con.execute(
+            "SELECT count(*) FROM pair.noise WHERE verdict = 'more' AND item = 'iteration'"
+        ).fetchone()
+    assert found >= 77
+
+
+# ---------------------------------------------------------------- gate
+
+PIECES = st.sampled_from(
+    [*METRICS, "iteratoin", "", " ", ">", "<", ">=", "<=", "==", "=", "+", "-", "\u00b1", "\u2212",
+     "3", "0", "1e9", "nan", "inf", "9" * 400, ".", "1.5", "%", "ms", "us", "\u00b5s", "s", "ns",
+     "h", "\u0663", "\uff11", "\n", "\x00", "'", ";", "iteration > +3%"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(max_size=30)))
+def test_a_threshold_is_read_right_or_refused(text):
+    try:
+        read = threshold(text)
+    except UsageError:
+        return
+    assert read.metric in METRICS and abs(read.amount) < 1e21
+    shown = re.sub(r"\s", "", text.lower().replace("-", "_", text.count("-")))
+    assert shown.startswith(read.metric + read.comparison)
+    assert (read.kind == "percent") == shown.endswith("%")
+    assert (read.kind == "level") == (not set("+_") & set(shown[len(read.metric) :]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["period", "iteration > 3%", "iteration > \u00b13%", "iteration > \u22123%", "iteration = +3%",
+     "iteration > +3 minutes", "iteration > + -3%", f"iteration > +{'9' * 400}%", "> +3%", "",
+     "iteration > +3% and blocking > 2ms", "iteration > +\u0663%", "gemm > +3%"],
+)  # fmt: skip
+def test_a_bad_threshold_names_what_is_wrong(text):
+    with pytest.raises(UsageError, match="--fail-on"):
+        threshold(text)
+
+
+def test_what_was_not_measured_is_never_a_pass(lab, capsys):
+    both = ("compare", lab.path("one"), lab.path("loading"), "--quiet", "--iterations", "3:4")
+    assert lab.cli(*both, "--fail-on", "iteration > +900%") == 0
+    assert lab.cli(*both, "--fail-on", "period > +900%") == 4
+    assert "two steady iterations in a row" in capsys.readouterr().err
+    none = (*both[:-1], "70:80", "--fail-on", "iteration > +900%")
+    assert lab.cli(*none) == 4
+    capsys.readouterr()
+
+
+def test_from_a_base_of_zero_every_increase_is_more(lab, capsys):
+    """The eager run has no graph; nothing else of these two is 0 on one side only."""
+    both = ("compare", lab.path("one"), lab.path("one"), "--quiet")
+    for text, code in (
+        ("unattributed > +1000%", 0),
+        ("unattributed > +0%", 0),
+        ("unattributed >= +0%", 6),
+        ("unattributed < -10%", 0),
+        ("unattributed <= 0ns", 6),
+    ):
+        assert lab.cli(*both, "--fail-on", text) == code, text
+    capsys.readouterr()
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def _rows(base, new, steps, n=(8, 9)):
+    whole = {"level": 0, "pair": 0, "item": "iteration", "verdict": "more", "delta_ns": new - base}
+    whole |= {"base_ns": base, "new_ns": new, "base_n": n[0], "new_n": n[1]}
+    return [whole] + [
+        {"level": 1, "pair": 0, "item": name, "delta_ns": delta, "verdict": verdict}
+        for name, delta, verdict in steps
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "deltas"),
+    [
+        (15_700_000, 15_960_000, (300_000, -50_000, 0, 9_000, 1_000)),
+        (15_960_000, 15_700_000, (-300_000, 50_000, 0, -9_000, -1_000)),
+        (45_000_000, 15_000_000, (-30_000_000, 0, 0, 0, 0)),
+        (15_000_000, 45_000_000, (30_000_000, 1, -1, 0, 0)),
+        (15_000_000, 15_000_000, (5_000_000, -5_000_000, 0, 0, 0)),
+        (7, 7, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_the_steps_lead_from_base_to_new(base, new, deltas):
+    verdict = ["more", "no change", "no change", "cannot tell", None]
+    steps = list(zip("abcde", deltas, verdict, strict=True))
+    picture = compare_report._waterfall(0, "", _rows(base, new, steps))
+    first, *middle, last = picture.rows
+    at = first[1][0].length
+    assert at == base / 1e6
+    for (label, segments), (_, delta, said) in zip(middle, steps, strict=True):
+        assert bool(segments) == bool(delta)
+        for segment in segments:
+            assert segment.group == ("more" if delta > 0 else "less")
+            assert ("+" if delta > 0 else "-") in label
+            assert segment.start == pytest.approx(min(at, at + delta / 1e6))
+            assert (segment.density == 1) == (said in ("more", "less", "small"))
+            at += delta / 1e6
+    assert at == pytest.approx(last[1][0].length) == pytest.approx(new / 1e6)
+    lows = [s.start + s.length for _, segments in picture.rows for s in segments]
+    assert 0 <= picture.origin <= min(lows)
+    # an axis is cut only where that is needed to see the steps, and says so
+    assert bool(picture.origin) == ("not at 0" in picture.caption)
+    assert picture.origin == 0 or picture.origin > 0.25 * base / 1e6
+    assert "n = 8 and 9" in picture.caption
+
+
+def test_many_pairs_share_a_picture():
+    budgets, every = [], []
+    for pair in range(9):
+        for name, value in zip(
+            ("iteration", "compute_busy", "launch_starved", "blocking", "dependency_stalled",
+             "unattributed"), (100, 60, 20, 15, 5, 0), strict=True,
+        ):  # fmt: skip
+            budgets.append(
+                {"pair": pair, "metric": name, "base_mean_ns": value * 1e6,
+                 "new_mean_ns": value * 2e6}
+            )  # fmt: skip
+        every += [
+            row | {"pair": pair, "delta_ns": pair}
+            for row in _rows(100_000_000, 100_000_000 + pair, [("a", pair, "more")])
+        ]
+    first, *others = compare_report._pictures(budgets, every)
+    assert [name for name, _ in first.rows[:3]] == ["0 base", "0 new", "1 base"]
+    assert len(first.rows) == 18
+    for name, segments in first.rows:
+        ends = [0, *(s.start + s.length for s in segments)]
+        assert [s.start for s in segments] == pytest.approx(ends[:-1])
+        assert ends[-1] == pytest.approx(100 if name.endswith("base") else 200)
+    assert [each.name for each in others] == [f"waterfall-{pair}" for pair in (5, 6, 7, 8)]
+
+
+def test_names_are_no_tags_and_pale_is_pale(monkeypatch):
+    from nsys_sql.pictures import Picture
+
+    picture = Picture("x", "x", "x", "ms", [("<b>", [Segment("more", 0, 1, "<i>", 0.35)])])
+    svg = "".join(report_html._bars(picture))
+    assert "<b>" not in svg and "<i>" not in svg and 'fill-opacity="0.42"' in svg
+    script = (Path(report_html.__file__).parent / "page" / "report.js").read_text()
+    assert "plain(n.length > long" in script and "replace(/</g, '&lt;')" in script
+
+
+# ---------------------------------------------------------------- real exports
+
+# Those with a budget and enough iterations: the others would only cost time here.
+CAPTURES = [
+    path
+    for name in ("cs336-2024.6*", "jax-2025.5*", "nsysai-2026.2*")
+    for path in sorted(REAL.glob(f"{name}.sqlite"))
+]
+
+
+@pytest.mark.skipif(not CAPTURES, reason="no real exports here: NSYS_REAL_EXPORTS names a folder")
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem[:30])
+def test_a_real_capture_has_not_changed_since_itself(path, tmp_path):
+    plain = Options(threads=1)
+    part = partition.ensure(path, tmp_path, plain)
+    with Comparison(Side([part], plain), Side([part], plain)) as compared:
+        first, last = compared.con.execute(
+            "SELECT min(iteration), max(iteration) + 1 FROM pair.budget WHERE side = 'base'"
+        ).fetchone()
+        assert {r["verdict"] for r in compared.result("verdict").dicts()} == {"no change"}
+        assert {r["verdict"] for r in compared.result("budget").dicts()} == {"no change"}
+        assert {r["status"] for r in compared.result("comparability").dicts()} <= {
+            "same", "unknown"
+        }  # fmt: skip
+    middle = (first + last) // 2
+    halves = [replace(plain, iterations=f"{a}:{b}") for a, b in ((first, middle), (middle, last))]
+    parts = [partition.ensure(path, tmp_path, half) for half in halves]
+    with Comparison(*(Side([p], h) for p, h in zip(parts, halves, strict=True))) as compared:
+        assert compared.refusals == []
+        assert {r["verdict"] for r in compared.result("verdict").dicts()} <= {
+            "no change", "cannot tell"
+        }  # fmt: skip

@@ -1,6 +1,8 @@
 """The package works where it is installed, not only where it was written."""
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -29,6 +31,32 @@ def built(tmp_path_factory):
     return folder
 
 
+def digests(folder):
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+def test_a_build_elsewhere_and_later_gives_the_same_bytes(built, tmp_path):
+    """Path, times, rights, locale, time zone and hash seed do not show; nor does the checkout."""
+    shutil.unpack_archive(next(built.glob("*.tar.gz")), tmp_path / "a b", filter="data")
+    (root,) = (tmp_path / "a b").iterdir()
+    for path in sorted(root.rglob("*")):
+        path.chmod(path.stat().st_mode & 0o700)
+        os.utime(path, (86400 * 365 * 40, 86400 * 365 * 40))
+    env = {**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
+    again = tmp_path / "again"
+    done = run(
+        "bash",
+        "-c",
+        'umask 077 && "$@"',
+        "bash",
+        *(sys.executable, "-m", "build", "--no-isolation", "-o", str(again), str(root)),
+        env=env,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert digests(again) == digests(built)
+
+
 def test_the_sdist_is_complete(built):
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -41,6 +69,8 @@ def test_the_sdist_is_complete(built):
         "README.md",
         "CHANGELOG.md",
         "LICENSE",
+        "SECURITY.md",
+        ".ci/requirements.txt",
         "pyproject.toml",
     }
 

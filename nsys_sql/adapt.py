@@ -14,19 +14,19 @@ then edited in place, so what `show` prints keeps the layout and the comments of
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from typing import TYPE_CHECKING
 
 from nsys_sql.catalog import Column, Optional
 from nsys_sql.errors import InputError, NsysSqlError
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 CATALOG = "trace"
 
@@ -49,8 +49,22 @@ class Use:
     columns: Mapping[str, str]
 
 
+def warm_up() -> None:
+    """Import sqlglot in a thread: a tenth of a second, while DuckDB loads its extension."""
+
+    def load() -> None:
+        with contextlib.suppress(Exception):  # whoever needs it meets the error itself
+            _parse("SELECT 1", "")
+
+    threading.Thread(target=load, name="import-sqlglot", daemon=True).start()
+
+
 @lru_cache(maxsize=256)
 def _parse(sql: str, where: str) -> exp.Expr:
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
         return sqlglot.parse_one(sql, read="duckdb")
     except SqlglotError as error:
@@ -59,6 +73,8 @@ def _parse(sql: str, where: str) -> exp.Expr:
 
 def _sources(tree: exp.Expr, where: str) -> dict[str, exp.Table]:
     """The source tables of an adapter by alias. Aliases are unique within a file, by rule."""
+    from sqlglot import exp
+
     found: dict[str, exp.Table] = {}
     for table in tree.find_all(exp.Table):
         if table.db.lower() != CATALOG:
@@ -77,6 +93,8 @@ def _expected(
     columns: Sequence[Column],
 ) -> dict[tuple[str, str], str]:
     """The type each (table, column), lower case, should have: declared, projected, or BIGINT."""
+    from sqlglot import exp
+
     types: dict[tuple[str, str], str] = {}
     declared = {column.name.lower(): column.type for column in columns}
     for select in tree.find_all(exp.Select):
@@ -100,6 +118,8 @@ def uses(
     where: str = "adapter",
 ) -> tuple[Use, ...]:
     """The source tables of an adapter, with the columns it reads and the types it expects."""
+    from sqlglot import exp
+
     tree = _parse(sql, where)
     aliases = _sources(tree, where)
     types = _expected(tree, aliases, optional, columns)
@@ -133,6 +153,8 @@ def adapt(
     says how to write a table that is found elsewhere (a renamed or a rebuilt one). Names compare
     without case. Something absent that is not `optional` is an InputError.
     """
+    from sqlglot import exp
+
     optional = tuple(optional)
     present = {name.lower(): {column.lower() for column in found} for name, found in tables.items()}
     elsewhere = {name.lower(): text for name, text in (references or {}).items()}

@@ -49,6 +49,7 @@ _TAGS = frozenset(
         "optional",
         "materialize",
         "view",
+        "narrow",
         "when",
         "windows",
     }
@@ -146,6 +147,7 @@ class SqlFile:
     is_materialized: bool = False
     windows_optional: bool = False
     is_view: bool = False
+    is_narrow: bool = False
     is_user: bool = False
 
     @property
@@ -183,7 +185,8 @@ class RecipeEntry:
 class Catalog:
     """Every SQL file by name. `variants` holds the alternative adapters of a relation.
 
-    `problems` says in a sentence each what is wrong with an installed extension that was left out.
+    `problems` says in a sentence each what is wrong with an installed extension, or a recipe of the
+    user's, that was left out; `broken` has the errors of the latter by name.
     """
 
     adapters: Mapping[str, SqlFile]
@@ -196,6 +199,7 @@ class Catalog:
     order: tuple[str, ...]
     entries: Mapping[str, RecipeEntry] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    broken: Mapping[str, NsysSqlError] = field(default_factory=dict)
 
     def entry(self, recipe: str) -> RecipeEntry:
         """What recipes.yaml says about a recipe; an empty entry where it says nothing."""
@@ -203,7 +207,10 @@ class Catalog:
 
     def recipe(self, name: str) -> SqlFile:
         """The recipe of that name (`_` and `-` are the same), or a usage error."""
-        found = self.recipes.get(name.replace("_", "-"))
+        plain = name.replace("_", "-")
+        if plain in self.broken:
+            raise self.broken[plain]
+        found = self.recipes.get(plain)
         if found is None:
             raise UsageError(
                 f"there is no recipe {name!r}",
@@ -335,6 +342,7 @@ def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False)
         is_materialized=bool(each("materialize")),
         windows_optional="optional" in each("windows"),
         is_view=bool(each("view")),
+        is_narrow=bool(each("narrow")),
         is_user=is_user,
     )
 

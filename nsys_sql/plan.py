@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from nsys_sql import macros as macro_files
-from nsys_sql import scrub
+from nsys_sql import narrow, scrub
 from nsys_sql.adapt import CATALOG, Use, adapt, literal, quote, uses
 from nsys_sql.catalog import Catalog, SqlFile, near
 from nsys_sql.errors import NsysSqlError, UsageError
@@ -331,7 +331,10 @@ class Planner:
             if file in ordered:
                 return
             if file.name in active:
-                raise NsysSqlError(f"{file.label} depends on its own result")
+                raise UsageError(
+                    f"{file.label} depends on its own result, through the recipes that it reads",
+                    hint="let one of them read less",
+                )
             active.add(file.name)
             for other in self.audits(file) if audit else (file,):
                 for each in other.inputs:
@@ -611,6 +614,38 @@ class Planner:
             return found[0] if value is None else f"coalesce({found[0]}, {value})"
 
         return _GET.sub(value_of, sql)
+
+    def narrowed(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        """The same plan without the columns that nothing in it reads, of steps that allow it.
+
+        For a run that drops its steps: what is left out cannot be asked for afterwards.
+        """
+        steps = [each for each in statements if each.kind == "step" and each.file]
+        readers = [
+            file
+            for each in statements
+            if each.kind == "recipe" and each.file
+            for file in self.audits(each.file)
+        ]
+        allowed = {
+            each.name: each.file
+            for each in steps
+            if each.file and each.file.is_narrow and each.name not in self.given
+        }
+        kept = narrow.needed_columns([each.file for each in steps if each.file], readers, allowed)
+
+        def narrower(each: Statement) -> Statement:
+            columns = kept.get(each.name) if each.kind == "step" else None
+            if columns is None:
+                return each
+            assert each.file is not None
+            head, body = each.sql.split(" AS\n", 1)
+            gone = [column.name for column in each.file.columns if column.name not in columns]
+            body = narrow.without(body, gone)
+            sql = f"{head} AS\nSELECT {', '.join(columns)} FROM (\n{body}\n)"
+            return replace(each, sql=sql, key=f"{each.key} {','.join(columns)}")
+
+        return tuple(narrower(each) for each in statements)
 
     def last_uses(self, statements: Sequence[Statement]) -> dict[int, list[str]]:
         """The steps that nothing reads after a statement, by the statement's number.

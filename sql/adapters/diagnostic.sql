@@ -1,7 +1,7 @@
 -- diagnostic — what did the profiler say about the capture?
 --
 -- Messages of the profiler, for instance about lost events. Paths in them are replaced, since they
--- name users and hosts.
+-- name users and hosts, and so are the names of the host and the user that the trace knows.
 --
 -- @grain    one row per message
 -- @optional DIAGNOSTIC_EVENT
@@ -11,20 +11,65 @@
 -- @optional DIAGNOSTIC_EVENT.text VARCHAR
 -- @optional DIAGNOSTIC_EVENT.globalPid BIGINT
 -- @materialize
+-- @optional EXPORT_META_DATA
+-- @optional EXPORT_META_DATA.name VARCHAR
+-- @optional EXPORT_META_DATA.value VARCHAR
+-- @optional META_DATA_CAPTURE
+-- @optional META_DATA_CAPTURE.name VARCHAR
+-- @optional META_DATA_CAPTURE.value VARCHAR
+-- @optional META_DATA_EXPORT
+-- @optional META_DATA_EXPORT.name VARCHAR
+-- @optional META_DATA_EXPORT.value VARCHAR
+-- @optional TARGET_INFO_SYSTEM_ENV
+-- @optional TARGET_INFO_SYSTEM_ENV.name VARCHAR
+-- @optional TARGET_INFO_SYSTEM_ENV.value VARCHAR
+-- @materialize
 -- @column   time_ns BIGINT ns time of the message
 -- @column   source BIGINT - component that wrote it
 -- @column   severity BIGINT - 1 information, 2 warning, 3 error, 4 verbose
 -- @column   process BIGINT - process key, globalPid >> 24
--- @column   text VARCHAR - message, with paths replaced by <path>
+-- @column   text VARCHAR - message, paths replaced by <path>, names of host and user by <name>
 SELECT
     d."timestamp" AS time_ns,
     d."source" AS source,
     d."severity" AS severity,
     d."globalPid" >> 24 AS process,
-    regexp_replace(
-        d."text",
-        '([A-Za-z]:)?[/\\][^\s''":,;]*[/\\][^\s''":,;]*',
-        '<path>',
-        'g'
+    list_reduce(
+        coalesce(
+            (
+                -- the longest first, since one may be part of another
+                SELECT list(n.name ORDER BY length(n.name) DESC, n.name)
+                FROM (
+                    SELECT e."value" AS name
+                    FROM trace."TARGET_INFO_SYSTEM_ENV" AS e
+                    WHERE e."name" = 'Hostname'
+                    UNION
+                    SELECT split_part(h."value", '.', 1)
+                    FROM trace."TARGET_INFO_SYSTEM_ENV" AS h
+                    WHERE h."name" = 'Hostname'
+                    UNION
+                    SELECT x."value"
+                    FROM trace."META_DATA_EXPORT" AS x
+                    WHERE x."name" IN ('EXPORT_HOST', 'EXPORT_USER')
+                    UNION
+                    SELECT o."value"
+                    FROM trace."EXPORT_META_DATA" AS o
+                    WHERE o."name" IN ('EXPORT_HOST', 'EXPORT_USER')
+                    UNION
+                    SELECT c."value"
+                    FROM trace."META_DATA_CAPTURE" AS c
+                    WHERE regexp_matches(c."name", '^PROCESS_[0-9]+:USER_NAME$')
+                ) AS n
+                WHERE length(n.name) > 2
+            ),
+            []
+        ),
+        lambda p_text, p_name: replace(p_text, p_name, '<name>'),
+        regexp_replace(
+            d."text",
+            '([A-Za-z]:)?[/\\][^\s''":,;]*[/\\][^\s''":,;]*',
+            '<path>',
+            'g'
+        )
     ) AS text
 FROM trace."DIAGNOSTIC_EVENT" AS d;

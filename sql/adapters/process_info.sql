@@ -1,8 +1,8 @@
 -- process_info — which processes ran on the target?
 --
 -- Every process of the host is listed, not only the profiled ones. The name is what was seen first;
--- of a path only the last part is kept,
--- and of a command line nothing behind the program: options may hold secrets.
+-- of a command line nothing behind the program is kept, since arguments may hold secrets, and of the
+-- program's path only the last part.
 --
 -- @grain    one row per process
 -- @optional PROCESSES
@@ -16,5 +16,9 @@
 SELECT
     p."globalPid" >> 24 AS process,
     p."pid" AS process_pid,
-    regexp_extract(regexp_replace(p."name", '\s-.*$', '', 's'), '[^/\\]*$') AS name
+    regexp_extract(
+        -- a blank ends the program, but for Windows paths, which end in .exe
+        regexp_extract(p."name", '^\s*([A-Za-z]:\\.*?\.exe|\S*)', 1, 'is'),
+        '[^/\\]*$'
+    ) AS name
 FROM trace."PROCESSES" AS p;

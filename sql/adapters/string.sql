@@ -2,7 +2,7 @@
 --
 -- Exporters keep every name once here; all other tables carry ids. The text is read once into a
 -- table, so that later joins never go back to the file. The same table holds the environment of
--- the target (its texts contain NUL bytes), the files the capture took along, and the paths of
+-- the target (NAME=VALUE, joined by NUL bytes), the files the capture took along, and the paths of
 -- program modules: none of them is a name, all are left out.
 --
 -- @grain    one row per string id
@@ -21,7 +21,7 @@ SELECT
 FROM trace."StringIds" AS s
 WHERE
     contains(s."value", chr(0)) IS NOT TRUE
-    AND regexp_matches(s."value", '^(/|[A-Za-z]:\\)') IS NOT TRUE
+    AND regexp_matches(s."value", '^(/|[A-Za-z]:\\|[A-Za-z_][A-Za-z0-9_]*=)') IS NOT TRUE
     AND NOT EXISTS (
         SELECT 1
         FROM trace."ProcessStreams" AS p

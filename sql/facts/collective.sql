@@ -6,7 +6,7 @@
 -- holds the payloads of NVTX ranges; a launch at the end of an NCCL group lies in none.
 --
 -- @grain  one row per operation of role comm and steady window in which it starts
--- @reads  nsys.op, nsys.op_name, nsys.segment, nsys.steady, nsys.call, nsys.nvtx,
+-- @reads  nsys.op, nsys.op_name, nsys.segment, nsys.window_segment, nsys.call, nsys.nvtx,
 --         nsys.nvtx_payload
 -- @column device         BIGINT  -     physical GPU of the report
 -- @column iteration      BIGINT  -     ordinal of the window
@@ -87,9 +87,7 @@ SELECT
     c.end_ns,
     t.communicator,
     t.bytes,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN comm AS c ON c.device = s.device AND c.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN comm AS c ON c.device = w.device AND c.segment = w.segment
 LEFT JOIN nsys.op_name AS n ON n.name_id = c.name_id
 LEFT JOIN told AS t ON t.process = c.process AND t.correlation_id = c.correlation_id;

@@ -3,7 +3,7 @@
 -- A copy counts in the window in which it starts; its work is its whole duration.
 --
 -- @grain  one row per device, steady window, direction, way and kinds of memory
--- @reads  nsys.copy_op, nsys.segment, nsys.steady
+-- @reads  nsys.copy_op, nsys.segment, nsys.window_segment
 -- @column device      BIGINT  -     physical GPU of the report
 -- @column iteration   BIGINT  -     ordinal of the window
 -- @column direction   VARCHAR -     HtoD, DtoH, DtoD, PtoP, ... or memset
@@ -39,8 +39,6 @@ SELECT
     sum(p.count)::BIGINT AS count,
     sum(p.bytes)::BIGINT AS bytes,
     sum(p.work_ns)::BIGINT AS work_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN placed AS p ON p.device = s.device AND p.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN placed AS p ON p.device = w.device AND p.segment = w.segment
 GROUP BY w.device, w.iteration, p.direction, p.way, p.source, p.destination;

@@ -23,7 +23,7 @@ class_work AS (
     SELECT
         device,
         class,
-        arg_max(name, work_ns) AS name,
+        arg_max(name, (work_ns, name)) AS name,
         100 * sum(work_ns) / sum(sum(work_ns)) OVER (PARTITION BY device) AS pct,
     FROM work
     GROUP BY device, class

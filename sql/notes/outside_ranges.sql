@@ -1,12 +1,9 @@
 -- outside_ranges — how much device work was launched outside all push/pop ranges of its thread?
 --
--- @reads   nsys.range_op, nsys.segment, nsys.steady
+-- @reads   nsys.range_op, nsys.window_segment
 -- @pitfall 22
 WITH inside AS (
-    SELECT DISTINCT s.device, s.segment
-    FROM nsys.segment AS s
-    INNER JOIN nsys.steady AS w
-        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT DISTINCT device, segment FROM nsys.window_segment
 )
 SELECT
     format(

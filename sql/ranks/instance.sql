@@ -33,7 +33,7 @@ SELECT
     c.collective,
     row_number() OVER (
         PARTITION BY m.member_id, o.kind, g.name, c.iteration, c.collective
-        ORDER BY c.correlation_id NULLS LAST, c.start_ns, c.op_id
+        ORDER BY c.correlation_id NULLS LAST, c.start_ns, c.end_ns, c.name, c.op_id
     ) - 1 AS ordinal,
     c.class,
     c.start_ns + coalesce(t.session_start_ns, 0) AS start_ns,

@@ -13,8 +13,8 @@
 -- anyway, as the producer of the kernel was still running.
 --
 -- @grain   one row per device and metric
--- @reads   nsys.steady, nsys.kernel_launch, nsys.segment, nsys.launch_window, nsys.queue_window,
---          nsys.budget_window
+-- @reads   nsys.window_segment, nsys.steady, nsys.kernel_launch, nsys.launch_window,
+--          nsys.queue_window, nsys.budget_window
 -- @needs   kernel, api_call
 -- @column  device BIGINT - physical GPU of the report
 -- @column  metric VARCHAR - what is measured
@@ -31,10 +31,7 @@
 -- @invariant not_negative n = 0 OR min >= 0
 -- @pitfall 21
 WITH inside AS (
-    SELECT DISTINCT s.device, s.segment
-    FROM nsys.segment AS s
-    INNER JOIN nsys.steady AS w
-        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT DISTINCT device, segment FROM nsys.window_segment
 ),
 latency AS (
     SELECT

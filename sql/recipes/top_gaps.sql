@@ -6,8 +6,8 @@
 -- most of the launch-starved piece; where there is none, the ranges are those at the launch. Time after the last compute of a device is no gap. Recipe gaps lists all of them.
 --
 -- @grain   one row per device, iteration and gap
--- @reads   nsys.gap_cut, nsys.steady, nsys.segment, nsys.op, nsys.op_name, nsys.call,
---          nsys.starved_host, nsys.range_state, nsys.range_path
+-- @reads   nsys.gap_cut, nsys.window_segment, nsys.steady, nsys.segment, nsys.op, nsys.op_name,
+--          nsys.call, nsys.starved_host, nsys.range_state, nsys.range_path
 -- @needs   kernel | graph_exec
 -- @param   top BIGINT = 20 gaps to show of each device
 -- @column  device BIGINT - physical GPU of the report
@@ -32,10 +32,7 @@ WITH params AS (
     SELECT coalesce(getvariable('top')::BIGINT, 20) AS row_limit
 ),
 inside AS (
-    SELECT DISTINCT s.device, s.segment
-    FROM nsys.segment AS s
-    INNER JOIN nsys.steady AS w
-        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT DISTINCT device, segment FROM nsys.window_segment
 ),
 -- A gap between two borders has one length in all its windows, so of these the longest suffice;
 -- gaps over a border are few.
@@ -52,12 +49,27 @@ candidate AS (
     INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
     WHERE c.start_ns < s.start_ns
 ),
-clipped AS (
-    SELECT c.*, w.iteration, w.start_ns AS window_start_ns, w.end_ns AS window_end_ns
+-- the windows of a gap are those of the stretches from the one it begins in to its last
+touched AS (
+    SELECT
+        c.device,
+        c.start_ns,
+        unnest(range(a.segment, z.segment + 1)) AS segment,
     FROM candidate AS n
     INNER JOIN nsys.gap_cut AS c ON c.device = n.device AND c.start_ns = n.start_ns
-    INNER JOIN nsys.steady AS w
-        ON w.device = c.device AND c.start_ns < w.end_ns AND c.end_ns > w.start_ns
+    ASOF JOIN nsys.segment AS a ON a.device = c.device AND a.start_ns <= c.start_ns
+    ASOF JOIN nsys.segment AS z ON z.device = c.device AND z.start_ns < c.end_ns
+),
+shared AS (
+    SELECT DISTINCT t.device, t.start_ns, w.iteration
+    FROM touched AS t
+    INNER JOIN nsys.window_segment AS w ON w.device = t.device AND w.segment = t.segment
+),
+clipped AS (
+    SELECT c.*, w.iteration, w.start_ns AS window_start_ns, w.end_ns AS window_end_ns
+    FROM shared AS s
+    INNER JOIN nsys.gap_cut AS c ON c.device = s.device AND c.start_ns = s.start_ns
+    INNER JOIN nsys.steady AS w ON w.device = s.device AND w.iteration = s.iteration
 ),
 ranked AS (
     SELECT
@@ -74,8 +86,10 @@ ranked AS (
 ),
 opener AS (
     SELECT r.device, r.start_ns,
-        arg_min(o.name_id, {'c': coalesce(o.correlation_id, 9223372036854775807), 'o': o.op_id})
-            AS name_id
+        arg_min(
+            o.name_id,
+            (coalesce(o.correlation_id, 9223372036854775807), o.start_ns, o.name_id, o.op_id)
+        ) AS name_id
     FROM (SELECT DISTINCT device, start_ns FROM ranked) AS r
     INNER JOIN nsys.op AS o ON o.end_ns = r.start_ns AND o.device = r.device
     WHERE o.role = 'compute' AND o.end_ns > o.start_ns

@@ -61,6 +61,8 @@ placed AS (
         o.context_id,
         o.stream_id,
         o.lane,
+        o.correlation_id,
+        o.kind,
         o.class,
         o.name_id,
         o.start_ns,
@@ -70,7 +72,9 @@ placed AS (
     INNER JOIN span AS s
         ON s.device = o.device AND o.start_ns < s.end_ns AND o.end_ns > s.start_ns
     WINDOW before AS (
-        PARTITION BY o.device, o.process, o.lane ORDER BY o.start_ns, o.end_ns, o.op_id
+        -- op_id comes from the order of the rows in the file, which means nothing: it decides last
+        PARTITION BY o.device, o.process, o.lane
+        ORDER BY o.start_ns, o.end_ns, o.correlation_id, o.kind, o.name_id, o.op_id
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),
@@ -98,7 +102,7 @@ operation AS (
         p.start_ns,
         least(p.end_ns, lead(p.start_ns, 1, p.end_ns) OVER (
             PARTITION BY p.device, p.process, p.lane, p.is_beside
-            ORDER BY p.start_ns, p.end_ns, p.op_id
+            ORDER BY p.start_ns, p.end_ns, p.correlation_id, p.kind, p.name_id, p.op_id
         )) - p.start_ns AS duration_ns,
         p.end_ns - p.start_ns AS whole_ns,
         p.name_id,
@@ -160,7 +164,9 @@ blocked AS (
         t.device AS to_device,
         t.track AS to_track,
         t.start_ns AS to_ns,
-        g.op_id,
+        row_number() OVER (
+            ORDER BY t.start_ns, t.device, t.track, f.start_ns, f.device, f.track
+        ) AS arrow,
     FROM gap AS g
     INNER JOIN operation AS f ON f.op_id = g.producer_id
     INNER JOIN operation AS t ON t.op_id = g.op_id
@@ -205,10 +211,10 @@ event AS (
     UNION ALL
     -- an arrow binds to the slice that it starts or ends in, so it starts just before its end
     SELECT from_device, from_track, 'arrow_start', from_ns + greatest(from_duration_ns - 1, 0),
-        NULL, 'blocked by', 'blocked by', op_id, NULL
+        NULL, 'blocked by', 'blocked by', arrow, NULL
     FROM blocked
     UNION ALL
-    SELECT to_device, to_track, 'arrow_end', to_ns, NULL, 'blocked by', 'blocked by', op_id, NULL
+    SELECT to_device, to_track, 'arrow_end', to_ns, NULL, 'blocked by', 'blocked by', arrow, NULL
     FROM blocked
 ),
 -- the format counts microseconds, with decimals: a float would lose nanoseconds
@@ -254,4 +260,4 @@ SELECT
         )
     END::VARCHAR AS event,
 FROM timed
-ORDER BY start_ns NULLS FIRST, duration_ns DESC, device, track, kind, arrow;
+ORDER BY start_ns NULLS FIRST, duration_ns DESC, device, track, kind, arrow, event;

@@ -78,27 +78,35 @@ coarse_period AS (
         s.device,
         s.start_ns,
         lead(s.start_ns) OVER (PARTITION BY s.device ORDER BY s.start_ns) AS next_ns
+    FROM (
+        SELECT DISTINCT
+            a.device,
+            a.start_ns
+        FROM nsys.anchor_span AS a
+        INNER JOIN pair AS p ON a.kind = p.coarse_kind AND a.pattern = p.coarse_pattern
+    ) AS s
+),
+fine_start AS (
+    SELECT
+        c.device,
+        c.start_ns,
+        count(*) AS fine_count,
+        min(s.start_ns) AS fine_ns
     FROM nsys.anchor_span AS s
-    INNER JOIN pair AS p ON s.kind = p.coarse_kind AND s.pattern = p.coarse_pattern
+    INNER JOIN pair AS p ON s.kind = p.fine_kind AND s.pattern = p.fine_pattern
+    ASOF INNER JOIN coarse_period AS c ON s.device = c.device AND s.start_ns >= c.start_ns
+    GROUP BY c.device, c.start_ns
 ),
 -- Only periods of the time that both span: one of the two may have been captured longer.
 counted AS (
     SELECT
         c.device,
         c.start_ns,
-        count(f.start_ns) AS fine_count,
-        min(f.start_ns) AS fine_ns
+        coalesce(f.fine_count, 0) AS fine_count,
+        f.fine_ns
     FROM coarse_period AS c
     INNER JOIN pair AS p ON c.start_ns >= p.first_ns AND c.next_ns <= p.last_ns
-    LEFT JOIN (
-        SELECT
-            s.device,
-            s.start_ns
-        FROM nsys.anchor_span AS s
-        INNER JOIN pair AS p ON s.kind = p.fine_kind AND s.pattern = p.fine_pattern
-    ) AS f
-        ON c.device = f.device AND f.start_ns >= c.start_ns AND f.start_ns < c.next_ns
-    GROUP BY c.device, c.start_ns
+    LEFT JOIN fine_start AS f ON c.device = f.device AND c.start_ns = f.start_ns
 ),
 stable AS (
     SELECT

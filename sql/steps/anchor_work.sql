@@ -6,7 +6,7 @@
 -- that start before it: two passes over the operations, however many candidates there are.
 --
 -- @grain   one row per kind, pattern, device
--- @reads   nsys.anchor_span, nsys.op
+-- @reads   nsys.anchor_span, nsys.stream_item
 -- @column  kind            VARCHAR  -   nvtx, nccl or kernel
 -- @column  pattern         VARCHAR  -   anchor pattern
 -- @column  device          BIGINT   -   device
@@ -26,7 +26,8 @@ WITH bucket AS (
             o.device,
             o.start_ns >> 20 AS bucket,
             sum(o.end_ns - o.start_ns) AS work_ns
-        FROM nsys.op AS o
+        FROM nsys.stream_item AS o
+        WHERE o.kind < 4
         GROUP BY o.device, bucket
     ) AS b
 ),
@@ -65,7 +66,7 @@ in_bucket AS (
         e.edge_ns,
         sum(o.end_ns - o.start_ns)::BIGINT AS work_ns
     FROM edge AS e
-    INNER JOIN nsys.op AS o
+    INNER JOIN nsys.stream_item AS o
         ON
             e.device = o.device
             AND e.edge_ns >> 20 = o.start_ns >> 20

@@ -11,7 +11,7 @@
 -- both, y is next.
 --
 -- @grain  one row per part; parts of a gap are disjoint and cover its blocking time
--- @reads  nsys.gap_cut, nsys.stream_item, nsys.dependency
+-- @reads  nsys.gap_cut, nsys.stream_item, nsys.dependency, nsys.op_name
 -- @column device       BIGINT  -  physical GPU
 -- @column gap_start_ns BIGINT  ns begin of the gap
 -- @column gap_op_id    BIGINT  -  operation that ends the gap and waited
@@ -30,12 +30,12 @@ step AS (
         c.unblocked_ns AS to_ns,
         c.producer_id AS op_id,
         c.producer_start_ns AS op_start_ns,
-        c.producer_role AS role,
+        i.name_id,
         CASE WHEN d.op_id IS NULL THEN i.prev_id ELSE d.follows_id END AS follows_id,
         CASE WHEN d.op_id IS NULL THEN i.prev_start_ns ELSE d.follows_start_ns END
             AS follows_start_ns,
         CASE WHEN d.op_id IS NULL THEN i.prev_end_ns ELSE d.follows_end_ns END AS follows_end_ns,
-        CASE WHEN d.op_id IS NULL THEN i.prev_role ELSE d.follows_role END AS follows_role,
+        CASE WHEN d.op_id IS NULL THEN i.prev_name_id ELSE d.follows_name_id END AS follows_name_id,
     FROM (
         SELECT * FROM nsys.gap_cut
         WHERE unblocked_ns > issued_ns AND producer_start_ns > issued_ns
@@ -51,15 +51,20 @@ step AS (
         least(s.to_ns, s.op_start_ns, s.follows_end_ns),
         s.follows_id,
         s.follows_start_ns,
-        s.follows_role,
+        s.follows_name_id,
         CASE WHEN d.op_id IS NULL THEN i.prev_id ELSE d.follows_id END,
         CASE WHEN d.op_id IS NULL THEN i.prev_start_ns ELSE d.follows_start_ns END,
         CASE WHEN d.op_id IS NULL THEN i.prev_end_ns ELSE d.follows_end_ns END,
-        CASE WHEN d.op_id IS NULL THEN i.prev_role ELSE d.follows_role END,
+        CASE WHEN d.op_id IS NULL THEN i.prev_name_id ELSE d.follows_name_id END,
     FROM step AS s
     INNER JOIN nsys.stream_item AS i ON i.item_id = s.follows_id
     LEFT JOIN nsys.dependency AS d ON d.op_id = s.follows_id
     WHERE least(s.to_ns, s.op_start_ns) > s.from_ns AND s.follows_end_ns > s.from_ns
+),
+walked AS (
+    SELECT s.*, n.role_code AS role
+    FROM step AS s
+    LEFT JOIN nsys.op_name AS n ON n.name_id = s.name_id
 ),
 part AS (
     SELECT device, start_ns AS gap_start_ns, op_id AS gap_op_id, issued_ns AS start_ns,
@@ -68,11 +73,11 @@ part AS (
     WHERE unblocked_ns > issued_ns AND producer_start_ns <= issued_ns
     UNION ALL
     SELECT device, gap_start_ns, gap_op_id, greatest(from_ns, op_start_ns), to_ns, op_id, role
-    FROM step
+    FROM walked
     UNION ALL
     SELECT device, gap_start_ns, gap_op_id, greatest(from_ns, coalesce(follows_end_ns, from_ns)),
         least(to_ns, op_start_ns), op_id, role
-    FROM step
+    FROM walked
 )
 SELECT device, gap_start_ns, gap_op_id, start_ns, end_ns, op_id, role
 FROM part

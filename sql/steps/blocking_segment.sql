@@ -22,6 +22,12 @@ WITH placed AS (
     FROM nsys.blocking_part AS p
     ASOF JOIN nsys.segment AS s ON s.device = p.device AND s.start_ns <= p.start_ns
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed WHERE end_ns > segment_end_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
+),
 cut AS (
     SELECT device, gap_start_ns, gap_op_id, op_id, segment, 1 AS count,
         least(end_ns, segment_end_ns) - start_ns AS blocking_ns
@@ -29,9 +35,8 @@ cut AS (
     UNION ALL
     SELECT p.device, p.gap_start_ns, p.gap_op_id, p.op_id, s.segment, 0,
         least(p.end_ns, s.end_ns) - s.start_ns
-    FROM (SELECT * FROM placed WHERE end_ns > segment_end_ns) AS p
-    INNER JOIN nsys.segment AS s
-        ON s.device = p.device AND s.segment > p.segment AND s.start_ns < p.end_ns
+    FROM crossing AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
 )
 SELECT
     c.device,

@@ -3,7 +3,7 @@
 -- Windows may overlap; each takes the stretches between its own borders.
 --
 -- @grain  one row per device, steady window, producer, its stream, waiting kernel and evidence
--- @reads  nsys.steady, nsys.segment, nsys.blocking_segment
+-- @reads  nsys.window_segment, nsys.blocking_segment
 -- @column device       BIGINT  -  physical GPU
 -- @column iteration    BIGINT  -  ordinal of the window on its device
 -- @column name_id      BIGINT  -  producer, a name of nsys.op_name
@@ -26,9 +26,7 @@ SELECT
     b.evidence,
     sum(b.count)::BIGINT AS count,
     sum(b.blocking_ns)::BIGINT AS blocking_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN nsys.blocking_segment AS b ON b.device = s.device AND b.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN nsys.blocking_segment AS b ON b.device = w.device AND b.segment = w.segment
 GROUP BY w.device, w.iteration, b.name_id, b.process, b.context_id, b.stream_id, b.waiting_id,
     b.evidence;

@@ -4,7 +4,7 @@
 -- of the kernel that ends it: that launch came late, or that kernel had to wait.
 --
 -- @grain  one row per device, steady window and call site, NULL for none
--- @reads  nsys.op, nsys.call_site_op, nsys.gap_cut, nsys.segment, nsys.steady
+-- @reads  nsys.op, nsys.call_site_op, nsys.gap_cut, nsys.segment, nsys.window_segment
 -- @column device            BIGINT  -  physical GPU
 -- @column iteration         BIGINT  -  ordinal of the window
 -- @column call_site         VARCHAR -  call site, NULL for kernels without one
@@ -14,41 +14,48 @@
 -- @column blocking_ns       BIGINT  ns in gaps that end with its kernels
 -- @pitfall 1, 22
 WITH kernel AS (
-    SELECT o.op_id, o.device, o.start_ns, o.end_ns, s.call_site
-    FROM nsys.op AS o
-    LEFT JOIN nsys.call_site_op AS s ON s.op_id = o.op_id
-    WHERE o.kind = 'kernel'
+    SELECT o.device, o.start_ns, o.end_ns, c.call_site, s.segment, s.end_ns AS border_ns
+    FROM (SELECT * FROM nsys.op WHERE kind = 'kernel') AS o
+    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
+    LEFT JOIN nsys.call_site_op AS c ON c.op_id = o.op_id
 ),
 cut AS (
-    SELECT c.device, c.start_ns, c.issued_ns, c.unblocked_ns, s.call_site
-    FROM nsys.gap_cut AS c
-    LEFT JOIN nsys.call_site_op AS s ON s.op_id = c.op_id
-    WHERE c.unblocked_ns > c.start_ns
+    SELECT g.device, g.start_ns, g.issued_ns, g.unblocked_ns, c.call_site, s.segment,
+        s.end_ns AS border_ns
+    FROM (SELECT * FROM nsys.gap_cut WHERE unblocked_ns > start_ns) AS g
+    ASOF JOIN nsys.segment AS s ON s.device = g.device AND s.start_ns <= g.start_ns
+    LEFT JOIN nsys.call_site_op AS c ON c.op_id = g.op_id
+),
+-- the stretches behind the border that they reach into
+crossing_kernel AS (
+    SELECT k.*, unnest(range(k.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM kernel WHERE end_ns > border_ns) AS k
+    ASOF JOIN nsys.segment AS z ON z.device = k.device AND z.start_ns < k.end_ns
+),
+crossing_cut AS (
+    SELECT c.*, unnest(range(c.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM cut WHERE unblocked_ns > border_ns) AS c
+    ASOF JOIN nsys.segment AS z ON z.device = c.device AND z.start_ns < c.unblocked_ns
 ),
 placed AS (
-    SELECT k.device, s.segment, k.call_site, 1 AS launches,
-        least(k.end_ns, s.end_ns) - k.start_ns AS work_ns, 0 AS starved_ns, 0 AS blocking_ns
-    FROM kernel AS k
-    ASOF JOIN nsys.segment AS s ON s.device = k.device AND s.start_ns <= k.start_ns
+    SELECT device, segment, call_site, 1 AS launches,
+        least(end_ns, border_ns) - start_ns AS work_ns, 0 AS starved_ns, 0 AS blocking_ns
+    FROM kernel
     UNION ALL
-    SELECT c.device, s.segment, c.call_site, 0, 0,
-        least(c.issued_ns, s.end_ns) - c.start_ns,
-        greatest(0, least(c.unblocked_ns, s.end_ns) - c.issued_ns)
-    FROM cut AS c
-    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
-    -- what lies behind a border that it crosses
+    SELECT device, segment, call_site, 0, 0,
+        least(issued_ns, border_ns) - start_ns,
+        greatest(0, least(unblocked_ns, border_ns) - issued_ns)
+    FROM cut
     UNION ALL
     SELECT k.device, s.segment, k.call_site, 0, least(k.end_ns, s.end_ns) - s.start_ns, 0, 0
-    FROM nsys.segment AS s
-    INNER JOIN kernel AS k
-        ON k.device = s.device AND k.start_ns < s.start_ns AND k.end_ns > s.start_ns
+    FROM crossing_kernel AS k
+    INNER JOIN nsys.segment AS s ON s.device = k.device AND s.segment = k.later
     UNION ALL
     SELECT c.device, s.segment, c.call_site, 0, 0,
         greatest(0, least(c.issued_ns, s.end_ns) - s.start_ns),
         greatest(0, least(c.unblocked_ns, s.end_ns) - greatest(c.issued_ns, s.start_ns))
-    FROM nsys.segment AS s
-    INNER JOIN cut AS c
-        ON c.device = s.device AND c.start_ns < s.start_ns AND c.unblocked_ns > s.start_ns
+    FROM crossing_cut AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.later
 ),
 summed AS (
     SELECT device, segment, call_site, sum(launches) AS launches, sum(work_ns) AS work_ns,
@@ -64,8 +71,6 @@ SELECT
     sum(p.work_ns)::BIGINT AS work_ns,
     sum(p.starved_ns)::BIGINT AS launch_starved_ns,
     sum(p.blocking_ns)::BIGINT AS blocking_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN summed AS p ON p.device = s.device AND p.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN summed AS p ON p.device = w.device AND p.segment = w.segment
 GROUP BY w.device, w.iteration, p.call_site;

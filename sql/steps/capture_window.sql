@@ -1,7 +1,7 @@
 -- capture_window — which share of a device's kernels do the steady windows cover?
 --
 -- @grain  one row per device with operations
--- @reads  nsys.op, nsys.iteration, nsys.steady, nsys.segment
+-- @reads  nsys.op, nsys.iteration, nsys.window_segment, nsys.steady, nsys.segment
 -- @column device          BIGINT  - physical GPU
 -- @column anchor          VARCHAR - anchor of the windows, NULL where there is none
 -- @column steady_windows  BIGINT  - steady windows
@@ -26,9 +26,8 @@ kept AS (
 ),
 covered AS (
     SELECT DISTINCT s.device, s.start_ns, s.end_ns
-    FROM nsys.steady AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    FROM nsys.window_segment AS w
+    INNER JOIN nsys.segment AS s ON s.device = w.device AND s.segment = w.segment
 ),
 inside AS (
     SELECT o.device, count(*) AS n

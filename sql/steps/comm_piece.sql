@@ -4,7 +4,7 @@
 -- borders adds up by itself. Stretches that belong to no window are left out.
 --
 -- @grain  one row per operation of nsys.comm_op and stretch that it touches
--- @reads  nsys.comm_op, nsys.segment, nsys.steady
+-- @reads  nsys.comm_op, nsys.segment, nsys.window_segment
 -- @column piece_id BIGINT  -  number of the piece
 -- @column device   BIGINT  -  physical GPU
 -- @column segment  BIGINT  -  stretch of nsys.segment
@@ -26,21 +26,23 @@ WITH placed AS (
     FROM nsys.comm_op AS o
     ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
+),
 piece AS (
     SELECT device, segment, name_id, role, true AS is_start, start_ns,
         least(end_ns, border_ns) AS end_ns
     FROM placed
     UNION ALL
     SELECT p.device, s.segment, p.name_id, p.role, false, s.start_ns, least(p.end_ns, s.end_ns)
-    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
-    INNER JOIN nsys.segment AS s
-        ON s.device = p.device AND s.start_ns >= p.border_ns AND s.start_ns < p.end_ns
+    FROM crossing AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
 ),
 inside AS (
-    SELECT DISTINCT s.device, s.segment
-    FROM nsys.segment AS s
-    INNER JOIN nsys.steady AS w
-        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT DISTINCT device, segment FROM nsys.window_segment
 )
 SELECT
     row_number() OVER () AS piece_id,

@@ -6,7 +6,7 @@
 -- A window takes the sum of its stretches.
 --
 -- @grain  one row per steady window of a device and set that occurs in it; `all` in every window
--- @reads  nsys.steady, nsys.segment, nsys.comm_group, nsys.comm_op, nsys.comm_piece,
+-- @reads  nsys.window_segment, nsys.steady, nsys.comm_group, nsys.comm_op, nsys.comm_piece,
 --         nsys.comm_rival, nsys.blame_segment
 -- @column device      BIGINT -  physical GPU
 -- @column iteration   BIGINT -  ordinal of the window on its device
@@ -74,10 +74,8 @@ same AS (
 window_part AS (
     SELECT w.device, w.iteration, g.set_id, p.count, p.work_ns, p.busy_ns, p.exposed_ns,
         p.blocking_ns
-    FROM nsys.steady AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-    INNER JOIN part AS p ON p.device = s.device AND p.segment = s.segment
+    FROM nsys.window_segment AS w
+    INNER JOIN part AS p ON p.device = w.device AND p.segment = w.segment
     INNER JOIN same AS g ON g.same_id = p.set_id
     UNION ALL
     SELECT device, iteration, 0, 0, 0, 0, 0, 0 FROM nsys.steady

@@ -3,7 +3,7 @@
 -- The names carry suffixes (`_v4000`, `_v2`, `_ptsz`) that change with the release.
 --
 -- @grain   one row per call
--- @reads   nsys.call, nsys.string
+-- @reads   nsys.cuda_call, nsys.string
 -- @column  control   VARCHAR  -   profiler_start, profiler_stop, capture_begin or capture_end
 -- @column  process   BIGINT   -   calling process
 -- @column  thread    BIGINT   -   calling thread
@@ -27,6 +27,6 @@ SELECT
     c.thread,
     c.start_ns,
     c.end_ns
-FROM nsys.call AS c
+FROM nsys.cuda_call AS c
 INNER JOIN control_name AS n ON c.name_id = n.name_id
 WHERE n.control IS NOT NULL;

@@ -27,6 +27,12 @@ WITH placed AS (
     FROM nsys.copy_op AS o
     ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
+),
 piece AS (
     SELECT
         * EXCLUDE (op_id, correlation_id, end_ns, border_ns),
@@ -36,16 +42,15 @@ piece AS (
     FROM placed
     UNION ALL BY NAME
     SELECT
-        p.* EXCLUDE (op_id, correlation_id, start_ns, end_ns, bytes, segment, border_ns),
+        p.* EXCLUDE (op_id, correlation_id, start_ns, end_ns, bytes, segment, border_ns, later),
         s.segment,
         s.start_ns,
         0 AS bytes,
         0 AS count,
         0 AS duration_ns,
         least(p.end_ns, s.end_ns) AS end_ns,
-    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
-    INNER JOIN nsys.segment AS s
-        ON s.device = p.device AND s.start_ns >= p.border_ns AND s.start_ns < p.end_ns
+    FROM crossing AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
 ),
 reached AS (
     SELECT

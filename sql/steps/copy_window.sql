@@ -1,7 +1,7 @@
 -- copy_window — how much was copied and set in each steady window, and what did it block?
 --
 -- @grain  one row per steady window of a device and row of recipe copies that occurs in it
--- @reads  nsys.steady, nsys.segment, nsys.copy_op, nsys.copy_piece, nsys.blame_segment
+-- @reads  nsys.window_segment, nsys.copy_op, nsys.copy_piece, nsys.blame_segment
 -- @column device          BIGINT  -  physical GPU
 -- @column iteration       BIGINT  -  ordinal of the window on its device
 -- @column process         BIGINT  -  process key
@@ -60,8 +60,6 @@ SELECT
     sum(p.busy_ns)::BIGINT AS busy_ns,
     sum(p.engine_added_ns)::BIGINT AS engine_added_ns,
     sum(p.blocking_ns)::BIGINT AS blocking_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN part AS p ON p.device = s.device AND p.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN part AS p ON p.device = w.device AND p.segment = w.segment
 GROUP BY ALL;

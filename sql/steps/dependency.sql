@@ -13,34 +13,34 @@
 -- @column producer_id       BIGINT  -  what it may not start before, NULL for nothing
 -- @column producer_start_ns BIGINT  ns start of the producer
 -- @column producer_end_ns   BIGINT  ns end of the producer
--- @column producer_role     VARCHAR -  role of the producer
+-- @column producer_name_id  BIGINT  -  name of the producer
 -- @column is_later          BOOLEAN -  later operation of a graph launch
 -- @column is_lost           BOOLEAN -  a wait or a relay that went into the state is unresolved
 -- @column is_waited         BOOLEAN -  a resolved wait went into the state
 -- @column follows_id        BIGINT  -  what it follows in the walk of labels
 -- @column follows_start_ns  BIGINT  ns its start
 -- @column follows_end_ns    BIGINT  ns its end
--- @column follows_role      VARCHAR -  its role
+-- @column follows_name_id   BIGINT  -  its name
 -- @pitfall 8, 21
 WITH sibling AS (
     SELECT item_id, process, lane, correlation_id
     FROM nsys.stream_item
-    WHERE kind = 0 AND prev_correlation_id = correlation_id AND prev_id < 4::BIGINT << 40
+    WHERE kind < 4 AND prev_correlation_id = correlation_id AND prev_id < 4::BIGINT << 40
 ),
 leader AS (
     SELECT h.process, h.lane, h.correlation_id, h.prev_id, h.prev_start_ns, h.prev_end_ns,
-        h.prev_role
+        h.prev_name_id
     FROM nsys.stream_item AS h
-    WHERE h.kind = 0
+    WHERE h.kind < 4
       AND h.correlation_id IN (SELECT correlation_id FROM sibling)
       AND (h.prev_correlation_id IS NULL OR h.prev_correlation_id <> h.correlation_id)
 ),
 behind AS (
-    SELECT item_id AS op_id, prev_id, prev_start_ns, prev_end_ns, prev_role
+    SELECT item_id AS op_id, prev_id, prev_start_ns, prev_end_ns, prev_name_id
     FROM nsys.stream_item
-    WHERE kind = 0 AND prev_id >= 4::BIGINT << 40
+    WHERE kind < 4 AND prev_id >= 4::BIGINT << 40
     UNION ALL
-    SELECT s.item_id, l.prev_id, l.prev_start_ns, l.prev_end_ns, l.prev_role
+    SELECT s.item_id, l.prev_id, l.prev_start_ns, l.prev_end_ns, l.prev_name_id
     FROM sibling AS s
     INNER JOIN leader AS l
         ON l.correlation_id = s.correlation_id
@@ -55,7 +55,8 @@ resolved AS (
             AS producer_start_ns,
         CASE WHEN s.item_id IS NULL THEN b.prev_end_ns ELSE s.producer_end_ns END
             AS producer_end_ns,
-        CASE WHEN s.item_id IS NULL THEN b.prev_role ELSE s.producer_role END AS producer_role,
+        CASE WHEN s.item_id IS NULL THEN b.prev_name_id ELSE s.producer_name_id END
+            AS producer_name_id,
         coalesce(s.is_lost, false) AS is_lost,
         coalesce(s.is_waited, false) AS is_waited,
     FROM behind AS b
@@ -64,14 +65,15 @@ resolved AS (
 graph_end AS (
     -- one operation for each end of a launch: of equal ends the earliest start
     SELECT process, correlation_id, end_ns,
-        arg_min({'id': op_id, 'start_ns': start_ns, 'role': role}, {'s': start_ns, 'i': op_id})
-            AS ended
+        arg_min(
+            {'id': op_id, 'start_ns': start_ns, 'name_id': name_id}, {'s': start_ns, 'i': op_id}
+        ) AS ended
     FROM nsys.graph_op
     GROUP BY process, correlation_id, end_ns
 ),
 later AS (
     SELECT k.op_id, e.ended.id AS follows_id, e.ended.start_ns AS follows_start_ns,
-        e.end_ns AS follows_end_ns, e.ended.role AS follows_role
+        e.end_ns AS follows_end_ns, e.ended.name_id AS follows_name_id
     FROM (SELECT * FROM nsys.graph_op WHERE is_later AND end_ns > start_ns) AS k
     ASOF LEFT JOIN graph_end AS e
         ON e.process = k.process
@@ -82,12 +84,12 @@ later AS (
     FROM nsys.graph_op
     WHERE is_later AND end_ns = start_ns
 )
-SELECT op_id, producer_id, producer_start_ns, producer_end_ns, producer_role, false AS is_later,
+SELECT op_id, producer_id, producer_start_ns, producer_end_ns, producer_name_id, false AS is_later,
     is_lost, is_waited, producer_id AS follows_id, producer_start_ns AS follows_start_ns,
-    producer_end_ns AS follows_end_ns, producer_role AS follows_role
+    producer_end_ns AS follows_end_ns, producer_name_id AS follows_name_id
 FROM resolved
 WHERE op_id NOT IN (SELECT op_id FROM later)
 UNION ALL
 SELECT op_id, NULL, NULL, NULL, NULL, true, false, false, follows_id, follows_start_ns,
-    follows_end_ns, follows_role
+    follows_end_ns, follows_name_id
 FROM later;

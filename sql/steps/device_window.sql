@@ -10,7 +10,7 @@
 -- a range; a call belongs to one piece, a range to all pieces from its start to its end.
 --
 -- @grain   one row per device, matching range
--- @reads   nsys.nvtx_window, nsys.drive, nsys.op, nsys.call
+-- @reads   nsys.nvtx_window, nsys.drive, nsys.op, nsys.cuda_call
 -- @param   window_mode  VARCHAR = 'range'  range, or device
 -- @column  device       BIGINT   -   device
 -- @column  row_id       BIGINT   -   row of nsys.nvtx
@@ -32,9 +32,26 @@ host_range AS (
     INNER JOIN nsys.nvtx_window AS n ON p.window_mode = 'device'
 ),
 edge AS (
-    SELECT h.process, h.start_ns AS edge_ns FROM host_range AS h
-    UNION
-    SELECT h.process, h.closed_ns AS edge_ns FROM host_range AS h WHERE h.closed_ns IS NOT NULL
+    SELECT
+        u.process,
+        u.edge_ns,
+        row_number() OVER (PARTITION BY u.process ORDER BY u.edge_ns) AS edge,
+        count(*) OVER (PARTITION BY u.process) AS edges
+    FROM (
+        SELECT h.process, h.start_ns AS edge_ns FROM host_range AS h
+        UNION
+        SELECT h.process, h.closed_ns AS edge_ns FROM host_range AS h WHERE h.closed_ns IS NOT NULL
+    ) AS u
+),
+-- the pieces of a range are numbered from its first edge to its last, or to the end
+held AS (
+    SELECT
+        h.row_id,
+        h.process,
+        unnest(range(a.edge, coalesce(z.edge, a.edges + 1))) AS edge
+    FROM host_range AS h
+    INNER JOIN edge AS a ON h.process = a.process AND h.start_ns = a.edge_ns
+    LEFT JOIN edge AS z ON h.process = z.process AND h.closed_ns = z.edge_ns
 ),
 -- Of several calls with one id the outermost, which starts first, is the launch.
 launch AS (
@@ -42,7 +59,7 @@ launch AS (
         c.process,
         c.correlation_id,
         min(c.start_ns) AS launch_ns
-    FROM nsys.call AS c
+    FROM nsys.cuda_call AS c
     SEMI JOIN host_range AS h ON c.process = h.process
     GROUP BY c.process, c.correlation_id
 ),
@@ -50,13 +67,13 @@ piece AS (
     SELECT
         o.device,
         l.process,
-        e.edge_ns,
+        e.edge,
         min(o.start_ns) AS first_ns,
         max(o.end_ns) AS last_ns
     FROM launch AS l
     ASOF INNER JOIN edge AS e ON l.process = e.process AND l.launch_ns >= e.edge_ns
     INNER JOIN nsys.op AS o ON l.process = o.process AND l.correlation_id = o.correlation_id
-    GROUP BY o.device, l.process, e.edge_ns
+    GROUP BY o.device, l.process, e.edge
 ),
 work AS (
     SELECT
@@ -64,12 +81,8 @@ work AS (
         h.row_id,
         min(p.first_ns) AS first_ns,
         max(p.last_ns) AS last_ns
-    FROM host_range AS h
-    INNER JOIN piece AS p
-        ON
-            h.process = p.process
-            AND p.edge_ns >= h.start_ns
-            AND p.edge_ns < coalesce(h.closed_ns, 9223372036854775807)
+    FROM held AS h
+    INNER JOIN piece AS p ON h.process = p.process AND h.edge = p.edge
     GROUP BY p.device, h.row_id
 ),
 moved AS (

@@ -5,11 +5,11 @@
 -- of an export without process ids keep their device under a NULL process.
 --
 -- @grain   one row per process, device
--- @reads   nsys.op
+-- @reads   nsys.stream_item
 -- @column  process  BIGINT  -  process key, or NULL
 -- @column  device   BIGINT  -  device it has operations on
 SELECT DISTINCT
     o.process,
     o.device
-FROM nsys.op AS o
+FROM nsys.stream_item AS o
 WHERE o.device IS NOT NULL;

@@ -12,9 +12,9 @@
 -- @column op_id               BIGINT  -  that operation
 -- @column op_start_ns         BIGINT  ns its start
 -- @column op_end_ns           BIGINT  ns its end
--- @column op_role             VARCHAR -  its role
+-- @column op_name_id          BIGINT  -  its name
 WITH started AS (
-    SELECT run, prev_id, prev_start_ns, prev_end_ns, prev_role, prev_correlation_id
+    SELECT run, prev_id, prev_start_ns, prev_end_ns, prev_name_id, prev_correlation_id
     FROM nsys.stream_event
     WHERE is_first
 ),
@@ -36,6 +36,6 @@ SELECT
     s.prev_id AS op_id,
     s.prev_start_ns AS op_start_ns,
     s.prev_end_ns AS op_end_ns,
-    s.prev_role AS op_role,
+    s.prev_name_id AS op_name_id,
 FROM started AS s
 INNER JOIN last_event AS l ON l.run = s.run;

@@ -12,7 +12,9 @@
 -- nsys.gap_cut holds the right one of them.
 --
 -- @grain  one row per gap and call of its kernel
--- @reads  nsys.sweep, nsys.report_start, nsys.call, nsys.dependency, nsys.event_pairing
+-- @reads  nsys.sweep, nsys.op_name, nsys.report_start, nsys.call, nsys.dependency,
+--         nsys.event_pairing
+-- @narrow
 -- @column device            BIGINT  -  physical GPU
 -- @column segment           BIGINT  -  stretch of nsys.segment in which the gap ends
 -- @column start_ns          BIGINT  ns begin of the gap
@@ -50,7 +52,8 @@ explained AS (
             AS producer_start_ns,
         CASE WHEN d.op_id IS NULL THEN g.prev_end_ns ELSE d.producer_end_ns END
             AS producer_end_ns,
-        CASE WHEN d.op_id IS NULL THEN g.prev_role ELSE d.producer_role END AS producer_role,
+        CASE WHEN d.op_id IS NULL THEN g.prev_name_id ELSE d.producer_name_id END
+            AS producer_name_id,
         coalesce(d.is_later, false) AS is_later,
         coalesce(d.is_lost, false) AS is_lost,
         coalesce(d.is_waited, false) AS is_waited,
@@ -79,7 +82,7 @@ SELECT
     i.producer_id,
     i.producer_start_ns,
     i.producer_end_ns,
-    i.producer_role,
+    n.role_code AS producer_role,
     -- least and greatest skip NULLs: without a producer they would claim the whole piece
     CASE
         WHEN i.producer_id IS NULL THEN 0
@@ -95,4 +98,6 @@ SELECT
         WHEN i.producer_id IS NOT NULL THEN 'resolved'
         ELSE 'none'
     END::ENUM('no_launch', 'graph', 'unresolved', 'inferred', 'resolved', 'none') AS evidence,
-FROM issued AS i, nsys.event_pairing AS p;
+FROM issued AS i
+CROSS JOIN nsys.event_pairing AS p
+LEFT JOIN nsys.op_name AS n ON n.name_id = i.producer_name_id;

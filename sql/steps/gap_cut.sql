@@ -6,6 +6,7 @@
 -- @grain  one row per gap of a device
 -- @reads  nsys.gap_call, nsys.gap_outermost
 -- @view
+-- @narrow
 -- @column device            BIGINT  -  physical GPU
 -- @column segment           BIGINT  -  stretch of nsys.segment in which the gap ends
 -- @column start_ns          BIGINT  ns begin of the gap

@@ -4,13 +4,13 @@
 -- operation of their own and no part of a launch here.
 --
 -- @grain  one row per operation of a graph launch
--- @reads  nsys.op, nsys.call, nsys.string
+-- @reads  nsys.stream_item, nsys.call, nsys.string
 -- @column op_id          BIGINT  -  operation
 -- @column process        BIGINT  -  process key
 -- @column correlation_id BIGINT  -  the launch
 -- @column start_ns       BIGINT  ns its start
 -- @column end_ns         BIGINT  ns its end
--- @column role           VARCHAR -  its role
+-- @column name_id        BIGINT  -  its name
 -- @column is_later       BOOLEAN -  started after another operation of the launch had ended
 -- @pitfall 21
 WITH launch_name AS (
@@ -32,14 +32,14 @@ launch AS (
         IN (SELECT string_id FROM launch_name)
 ),
 member AS (
-    SELECT op_id, process, correlation_id, start_ns, end_ns, role
-    FROM nsys.op
+    SELECT item_id, process, correlation_id, start_ns, end_ns, name_id
+    FROM nsys.stream_item
     WHERE is_node AND correlation_id IS NOT NULL
     UNION ALL
-    SELECT o.op_id, o.process, o.correlation_id, o.start_ns, o.end_ns, o.role
-    FROM nsys.op AS o
+    SELECT o.item_id, o.process, o.correlation_id, o.start_ns, o.end_ns, o.name_id
+    FROM nsys.stream_item AS o
     INNER JOIN launch AS l ON l.process = o.process AND l.correlation_id = o.correlation_id
-    WHERE NOT o.is_node AND o.kind <> 'graph'
+    WHERE NOT o.is_node AND o.kind < 3
 ),
 span AS (
     SELECT process, correlation_id, min(start_ns) AS first_start_ns, min(end_ns) AS first_end_ns
@@ -47,12 +47,12 @@ span AS (
     GROUP BY process, correlation_id
 )
 SELECT
-    m.op_id,
+    m.item_id AS op_id,
     m.process,
     m.correlation_id,
     m.start_ns,
     m.end_ns,
-    m.role,
+    m.name_id,
     m.start_ns >= s.first_end_ns AND m.start_ns <> s.first_start_ns AS is_later,
 FROM member AS m
 INNER JOIN span AS s

@@ -6,7 +6,7 @@
 -- open in it (pitfall 26: such steps are not steady state), or the caller left it out.
 --
 -- @grain    one row per device, iteration
--- @reads    nsys.anchor_window, nsys.op, nsys.profiler_span, nsys.capture_span
+-- @reads    nsys.anchor_window, nsys.stream_item, nsys.profiler_span, nsys.capture_span
 -- @param    anchor_kind     VARCHAR = ''  kind of the anchor
 -- @param    anchor_pattern  VARCHAR = ''  pattern of the anchor
 -- @param    skip_first      BIGINT  = 0   windows to drop at the start of each device
@@ -51,7 +51,8 @@ bucket AS (
         o.device,
         o.start_ns >> 20 AS bucket,
         min(o.start_ns) AS first_ns
-    FROM nsys.op AS o
+    FROM nsys.stream_item AS o
+    WHERE o.kind < 4
     GROUP BY o.device, bucket
 ),
 near_op AS (
@@ -60,7 +61,7 @@ near_op AS (
         n.iteration,
         min(o.start_ns) AS first_ns
     FROM numbered AS n
-    INNER JOIN nsys.op AS o
+    INNER JOIN nsys.stream_item AS o
         ON
             n.device = o.device
             AND n.start_ns >> 20 = o.start_ns >> 20

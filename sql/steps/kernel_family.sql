@@ -6,7 +6,7 @@
 -- the name that no other kernel of the report matches.
 --
 -- @grain   one row per pattern, name_id
--- @reads   nsys.op, nsys.kernel_name
+-- @reads   nsys.stream_item, nsys.kernel_name
 -- @param   device  BIGINT = NULL  the only device to report
 -- @column  kind      VARCHAR  -  nccl or kernel
 -- @column  pattern   VARCHAR  -  anchor pattern
@@ -23,8 +23,9 @@ used AS (
         count(*) AS op_count,
         min(o.start_ns) AS first_ns,
         max(o.start_ns) AS last_ns
-    FROM nsys.op AS o
+    FROM nsys.stream_item AS o
     INNER JOIN params AS p ON p.device IS NULL OR o.device = p.device
+    WHERE o.kind < 4
     GROUP BY o.device, o.kind, o.name_id
 ),
 extent AS (
@@ -42,7 +43,7 @@ recurring AS (
     FROM used AS u
     INNER JOIN extent AS e ON u.device = e.device
     WHERE
-        u.kind = 'kernel'
+        u.kind = 0
         AND u.op_count BETWEEN 3 AND 10000
         AND 2 * (u.last_ns - u.first_ns) >= e.extent_ns
     GROUP BY u.name_id

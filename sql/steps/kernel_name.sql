@@ -6,7 +6,7 @@
 -- a row here too: name_id or name is NULL then, and its time still counts as computation.
 --
 -- @grain     one row per name_id in use, NULL included
--- @reads     nsys.kernel, nsys.string
+-- @reads     nsys.stream_item, nsys.string
 -- @column    name_id     BIGINT  -  string id of the demangled name, else of the short name
 -- @column    name        VARCHAR -  the name, NULL where the trace has none
 -- @column    class       VARCHAR -  class by the taxonomy
@@ -17,8 +17,9 @@
 -- @invariant classified  class IS NOT NULL AND role IS NOT NULL
 -- @pitfall   20
 WITH used AS (
-    SELECT DISTINCT k.name_id AS name_id
-    FROM nsys.kernel AS k
+    SELECT DISTINCT nullif(i.name_id, -4) AS name_id
+    FROM nsys.stream_item AS i
+    WHERE i.kind = 0
 ),
 spelled AS (
     SELECT

@@ -78,11 +78,11 @@ grouping AS (
 ),
 kept AS (
     SELECT
-        o.*,
+        c.*,
         coalesce(g.per_iteration, 1) AS per_iteration
-    FROM occurrence AS o
-    LEFT JOIN grouping AS g ON o.kind = g.kind AND o.pattern = g.pattern
-    WHERE o.occurrence % coalesce(g.per_iteration, 1) = 0
+    FROM occurrence AS c
+    LEFT JOIN grouping AS g ON c.kind = g.kind AND c.pattern = g.pattern
+    WHERE c.occurrence % coalesce(g.per_iteration, 1) = 0
 )
 SELECT
     k.kind,

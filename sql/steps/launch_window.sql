@@ -4,8 +4,8 @@
 -- stretch without compute that began before its call had returned.
 --
 -- @grain  one row per steady window of a device
--- @reads  nsys.steady, nsys.segment, nsys.drive, nsys.call, nsys.string, nsys.kernel_launch,
---         nsys.gap_cut
+-- @reads  nsys.window_segment, nsys.segment, nsys.drive, nsys.call, nsys.string,
+--         nsys.kernel_launch, nsys.gap_cut
 -- @column device             BIGINT - physical GPU
 -- @column iteration          BIGINT - ordinal of the window on its device
 -- @column call_count         BIGINT - CUDA API calls that start in the window
@@ -75,10 +75,8 @@ SELECT
     coalesce(sum(k.skewed_count), 0)::BIGINT AS skewed_count,
     coalesce(sum(k.early_count), 0)::BIGINT AS early_count,
     coalesce(sum(b.bound_count), 0)::BIGINT AS bound_count,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-LEFT JOIN called AS c ON c.device = s.device AND c.segment = s.segment
-LEFT JOIN started AS k ON k.device = s.device AND k.segment = s.segment
-LEFT JOIN bound AS b ON b.device = s.device AND b.segment = s.segment
+FROM nsys.window_segment AS w
+LEFT JOIN called AS c ON c.device = w.device AND c.segment = w.segment
+LEFT JOIN started AS k ON k.device = w.device AND k.segment = w.segment
+LEFT JOIN bound AS b ON b.device = w.device AND b.segment = w.segment
 GROUP BY w.device, w.iteration;

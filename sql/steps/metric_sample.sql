@@ -5,7 +5,8 @@
 -- in nothing; where a report has no steady window, all count.
 --
 -- @grain  one row per device and time
--- @reads  nsys.gpu_metric, nsys.gpu_metric_info, nsys.generic_event, nsys.segment, nsys.steady
+-- @reads  nsys.gpu_metric, nsys.gpu_metric_info, nsys.generic_event, nsys.segment,
+--         nsys.window_segment, nsys.steady
 -- @column number        BIGINT -  place in the order of devices and times
 -- @column device        BIGINT -  physical GPU that was sampled
 -- @column time_ns       BIGINT ns time of the sample
@@ -61,9 +62,8 @@ sample AS (
 ),
 covered AS (
     SELECT DISTINCT s.device, s.start_ns, s.end_ns
-    FROM nsys.steady AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    FROM nsys.window_segment AS w
+    INNER JOIN nsys.segment AS s ON s.device = w.device AND s.segment = w.segment
 ),
 chosen AS (
     SELECT s.*

@@ -15,35 +15,37 @@
 -- @column max_ns      BIGINT ns longest of the counted ones
 -- @pitfall 1
 WITH placed AS (
-    SELECT
-        o.device,
-        s.segment,
-        o.name_id,
-        count(*) AS count,
-        sum(least(o.end_ns, s.end_ns) - o.start_ns) AS work_ns,
-        sum(o.end_ns - o.start_ns) AS duration_ns,
-        min(o.end_ns - o.start_ns) AS min_ns,
-        max(o.end_ns - o.start_ns) AS max_ns,
+    SELECT o.device, o.name_id, o.start_ns, o.end_ns, s.segment, s.end_ns AS border_ns
     FROM nsys.op AS o
     ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
-    GROUP BY o.device, s.segment, o.name_id
 ),
--- what an operation does in the stretches behind the border that it crosses
+started AS (
+    SELECT
+        device,
+        segment,
+        name_id,
+        count(*) AS count,
+        sum(least(end_ns, border_ns) - start_ns) AS work_ns,
+        sum(end_ns - start_ns) AS duration_ns,
+        min(end_ns - start_ns) AS min_ns,
+        max(end_ns - start_ns) AS max_ns,
+    FROM placed
+    GROUP BY device, segment, name_id
+),
+-- the stretches behind the border that it reaches into
 crossing AS (
-    SELECT o.device, o.name_id, o.end_ns, s.segment
-    FROM nsys.op AS o
-    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
-    WHERE o.end_ns > s.end_ns
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
 ),
 carried AS (
-    SELECT s.device, s.segment, c.name_id, sum(least(c.end_ns, s.end_ns) - s.start_ns) AS work_ns
-    FROM crossing AS c
-    INNER JOIN nsys.segment AS s
-        ON s.device = c.device AND s.segment > c.segment AND s.start_ns < c.end_ns
-    GROUP BY s.device, s.segment, c.name_id
+    SELECT s.device, s.segment, p.name_id, sum(least(p.end_ns, s.end_ns) - s.start_ns) AS work_ns
+    FROM crossing AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
+    GROUP BY s.device, s.segment, p.name_id
 ),
 part AS (
-    SELECT * FROM placed
+    SELECT * FROM started
     UNION ALL
     SELECT device, segment, name_id, 0, work_ns, 0, NULL, NULL FROM carried
 )

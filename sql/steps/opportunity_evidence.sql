@@ -3,8 +3,8 @@
 -- Whole gaps that begin in a steady window, not clipped: only shares are read from here.
 --
 -- @grain  one row per device and cause
--- @reads  nsys.gap_cut, nsys.blocking_part, nsys.steady, nsys.segment, nsys.op, nsys.op_name,
---         nsys.copy_op
+-- @reads  nsys.gap_cut, nsys.blocking_part, nsys.window_segment, nsys.segment, nsys.op,
+--         nsys.op_name, nsys.copy_op
 -- @param  stall_ms DOUBLE = 1  a launch-starved gap this long is a pause of the host
 -- @column device      BIGINT  -  physical GPU
 -- @column cause       VARCHAR -  launch or blocking
@@ -21,10 +21,7 @@ WITH params AS (
     SELECT coalesce(getvariable('stall_ms'), 1)::DOUBLE * 1e6 AS stall_ns
 ),
 in_window AS (
-    SELECT DISTINCT s.device, s.segment
-    FROM nsys.steady AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT DISTINCT device, segment FROM nsys.window_segment
 ),
 gap AS (
     SELECT c.device, c.start_ns, c.op_id, c.issued_ns - c.start_ns - c.shadowed_ns AS starved_ns,

@@ -6,7 +6,7 @@
 -- apart by type and copies by direction, since different changes help against them.
 --
 -- @grain  one row per steady window of a device and cause that occurs in it
--- @reads  nsys.budget_window, nsys.blame_segment, nsys.segment, nsys.op, nsys.op_name,
+-- @reads  nsys.budget_window, nsys.blame_segment, nsys.window_segment, nsys.op, nsys.op_name,
 --         nsys.copy_op, nsys.starved_idle
 -- @column device         BIGINT  -  physical GPU that did not compute
 -- @column iteration      BIGINT  -  ordinal of the window on its device
@@ -33,10 +33,8 @@ WITH blamed AS (
 ),
 idle AS (
     SELECT w.device, w.iteration, sum(i.idle_ns) AS idle_ns
-    FROM nsys.budget_window AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-    INNER JOIN nsys.starved_idle AS i ON i.device = s.device AND i.segment = s.segment
+    FROM nsys.window_segment AS w
+    INNER JOIN nsys.starved_idle AS i ON i.device = w.device AND i.segment = w.segment
     GROUP BY w.device, w.iteration
 )
 SELECT
@@ -48,10 +46,8 @@ SELECT
     b.detail,
     sum(b.blocking_ns)::BIGINT AS recoverable_ns,
     0::BIGINT AS beside_ns,
-FROM nsys.budget_window AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN blamed AS b ON b.device = s.device AND b.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN blamed AS b ON b.device = w.device AND b.segment = w.segment
 GROUP BY w.device, w.iteration, b.class, b.role, b.detail
 UNION ALL
 SELECT

@@ -26,6 +26,12 @@ reached AS (
         ) AS reached_ns,
     FROM placed
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT r.*, unnest(range(r.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM reached WHERE end_ns > border_ns) AS r
+    ASOF JOIN nsys.segment AS z ON z.device = r.device AND z.start_ns < r.end_ns
+),
 piece AS (
     SELECT device, segment, phase,
         CASE WHEN reached_ns IS NULL OR reached_ns < end_ns THEN 1 ELSE 0 END AS count,
@@ -34,9 +40,8 @@ piece AS (
     UNION ALL
     SELECT r.device, s.segment, r.phase, 0,
         greatest(0, least(r.end_ns, s.end_ns) - greatest(r.start_ns, r.reached_ns, s.start_ns))
-    FROM (SELECT * FROM reached WHERE end_ns > border_ns) AS r
-    INNER JOIN nsys.segment AS s
-        ON s.device = r.device AND s.start_ns >= r.border_ns AND s.start_ns < r.end_ns
+    FROM crossing AS r
+    INNER JOIN nsys.segment AS s ON s.device = r.device AND s.segment = r.later
 )
 SELECT device, segment, phase, sum(count)::BIGINT AS count, sum(host_ns)::BIGINT AS host_ns
 FROM piece

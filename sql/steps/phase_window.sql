@@ -1,7 +1,7 @@
 -- phase_window — what did each phase cost in each steady window?
 --
 -- @grain  one row per device, steady window and phase with anything in it
--- @reads  nsys.steady, nsys.segment, nsys.phase_device, nsys.phase_host
+-- @reads  nsys.window_segment, nsys.phase_device, nsys.phase_host
 -- @column device         BIGINT  -  physical GPU
 -- @column iteration      BIGINT  -  ordinal of the window on its device
 -- @column phase          VARCHAR -  phase, or unattributed
@@ -35,8 +35,6 @@ SELECT
     sum(p.compute_ns)::BIGINT AS compute_ns,
     sum(p.compute_comm_ns - p.compute_ns)::BIGINT AS comm_ns,
     sum(p.busy_ns - p.compute_comm_ns)::BIGINT AS copy_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN in_segment AS p ON p.device = s.device AND p.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN in_segment AS p ON p.device = w.device AND p.segment = w.segment
 GROUP BY w.device, w.iteration, p.phase;

@@ -6,33 +6,39 @@
 -- the host. The median of a window is weighted by time.
 --
 -- @grain  one row per steady window of a device
--- @reads  nsys.steady, nsys.segment, nsys.kernel_launch
+-- @reads  nsys.window_segment, nsys.steady, nsys.segment, nsys.kernel_launch
 -- @column device       BIGINT - physical GPU
 -- @column iteration    BIGINT - ordinal of the window on its device
 -- @column median_depth BIGINT - least depth that the queue does not exceed for half of the window
 -- @column max_depth    BIGINT - greatest depth
 -- @column empty_ns     BIGINT ns time with nothing in the queue
+-- One running sum counts both, kernels in its low 40 bits and borders above: each change of either
+-- is sorted once. A kernel enters before it leaves, so the low part is never negative.
 WITH change AS (
-    SELECT device, least(call_end_ns, start_ns) AS at_ns, 1 AS step, 0 AS border
+    SELECT device, call_end_ns AS at_ns, 1 AS change
     FROM nsys.kernel_launch
     WHERE launch = 'one' AND call_end_ns < start_ns
     UNION ALL
-    SELECT device, start_ns, -1, 0
+    SELECT device, start_ns, -1
     FROM nsys.kernel_launch
     WHERE launch = 'one' AND call_end_ns < start_ns
     UNION ALL
-    SELECT device, start_ns, 0, 1 FROM nsys.segment WHERE segment > 0
+    SELECT device, start_ns, 1::BIGINT << 40 FROM nsys.segment WHERE segment > 0
 ),
 swept AS (
     SELECT
         device,
-        (sum(step) OVER in_time)::BIGINT AS depth,
-        (sum(border) OVER in_time)::BIGINT AS segment,
+        (sum(change) OVER in_time)::BIGINT AS state,
         lead(at_ns) OVER in_time - at_ns AS length_ns,
     FROM change
     WINDOW in_time AS (
         PARTITION BY device ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
+),
+told AS (
+    SELECT device, state >> 40 AS segment, state & ((1::BIGINT << 40) - 1) AS depth, length_ns
+    FROM swept
+    WHERE length_ns > 0
 ),
 -- Depths from 8192 on are kept to one part in 4096: a host that is millions of kernels ahead would
 -- else leave as many depths as kernels.
@@ -44,17 +50,15 @@ part AS (
             AS depth,
         max(depth) AS max_depth,
         sum(length_ns) AS length_ns,
-    FROM swept
-    WHERE length_ns > 0
+    FROM told
     GROUP BY ALL
 ),
 lasted AS (
     SELECT w.device, w.iteration, p.depth, max(p.max_depth) AS max_depth,
-        sum(p.length_ns) AS length_ns, any_value(w.end_ns - w.start_ns) AS window_ns
-    FROM nsys.steady AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-    INNER JOIN part AS p ON p.device = s.device AND p.segment = s.segment
+        sum(p.length_ns) AS length_ns, any_value(t.end_ns - t.start_ns) AS window_ns
+    FROM nsys.window_segment AS w
+    INNER JOIN nsys.steady AS t ON t.device = w.device AND t.iteration = w.iteration
+    INNER JOIN part AS p ON p.device = w.device AND p.segment = w.segment
     GROUP BY w.device, w.iteration, p.depth
 ),
 passed AS (

@@ -46,6 +46,12 @@ cut AS (
     FROM reached AS r
     INNER JOIN nsys.segment AS s ON s.device = r.device AND s.segment = r.segment
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT c.*, unnest(range(c.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM cut WHERE end_ns > border_ns) AS c
+    ASOF JOIN nsys.segment AS z ON z.device = c.device AND z.start_ns < c.end_ns
+),
 piece AS (
     SELECT
         device,
@@ -74,9 +80,8 @@ piece AS (
                 0, least(c.end_ns, s.end_ns) - greatest(c.compute_comm_from_ns, s.start_ns)
             )
             ELSE 0 END,
-    FROM (SELECT * FROM cut WHERE end_ns > border_ns) AS c
-    INNER JOIN nsys.segment AS s
-        ON s.device = c.device AND s.start_ns >= c.border_ns AND s.start_ns < c.end_ns
+    FROM crossing AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.later
 )
 SELECT
     device,

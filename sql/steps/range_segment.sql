@@ -29,6 +29,12 @@ reached AS (
         )) AS from_ns,
     FROM placed
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT r.*, unnest(range(r.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM reached WHERE end_ns > border_ns) AS r
+    ASOF JOIN nsys.segment AS z ON z.device = r.device AND z.start_ns < r.end_ns
+),
 piece AS (
     SELECT device, segment, path_no, is_device, 1 AS count,
         least(end_ns, border_ns) - start_ns AS work_ns,
@@ -38,9 +44,8 @@ piece AS (
     SELECT r.device, s.segment, r.path_no, r.is_device, 0,
         least(r.end_ns, s.end_ns) - s.start_ns,
         greatest(0, least(r.end_ns, s.end_ns) - greatest(r.from_ns, s.start_ns))
-    FROM (SELECT * FROM reached WHERE end_ns > border_ns) AS r
-    INNER JOIN nsys.segment AS s
-        ON s.device = r.device AND s.start_ns >= r.border_ns AND s.start_ns < r.end_ns
+    FROM crossing AS r
+    INNER JOIN nsys.segment AS s ON s.device = r.device AND s.segment = r.later
 )
 SELECT
     device,

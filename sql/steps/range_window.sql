@@ -1,7 +1,7 @@
 -- range_window — what did each path of ranges cost in each steady window?
 --
 -- @grain  one row per device, steady window and path with anything in it
--- @reads  nsys.steady, nsys.segment, nsys.range_segment, nsys.range_device
+-- @reads  nsys.window_segment, nsys.range_segment, nsys.range_device
 -- @column device       BIGINT -  physical GPU
 -- @column iteration    BIGINT -  ordinal of the window on its device
 -- @column path_no      BIGINT -  path of nsys.range_path
@@ -38,8 +38,6 @@ SELECT
     sum(r.compute_comm_ns - r.compute_ns)::BIGINT AS comm_ns,
     sum(r.busy_ns - r.compute_comm_ns)::BIGINT AS copy_ns,
     sum(r.span_ns - r.busy_ns)::BIGINT AS idle_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN in_segment AS r ON r.device = s.device AND r.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN in_segment AS r ON r.device = w.device AND r.segment = w.segment
 GROUP BY w.device, w.iteration, r.path_no;

@@ -4,11 +4,11 @@
 -- gap begins there. Marks, names and domains are no ranges and may lie minutes before.
 --
 -- @grain  one row
--- @reads  nsys.op, nsys.call, nsys.nvtx
+-- @reads  nsys.stream_item, nsys.call, nsys.nvtx
 -- @column start_ns BIGINT ns earliest start, NULL in a report without any
 SELECT min(start_ns) AS start_ns
 FROM (
-    SELECT min(start_ns) AS start_ns FROM nsys.op
+    SELECT min(start_ns) AS start_ns FROM nsys.stream_item
     UNION ALL
     SELECT min(start_ns) FROM nsys.call
     UNION ALL

@@ -6,7 +6,7 @@
 -- keeps the sum exact and needs no operation to be cut.
 --
 -- @grain  one row per device and stretch
--- @reads  nsys.sweep
+-- @reads  nsys.sweep, nsys.noncomm_union
 -- @column device          BIGINT -  physical GPU
 -- @column segment         BIGINT -  stretch of nsys.segment
 -- @column device_busy_ns  BIGINT ns union of all operations
@@ -25,12 +25,9 @@ WITH covered AS (
         start_ns,
         end_ns,
         coalesce(compute_until_ns, start_ns) AS compute_ns,
-        coalesce(greatest(compute_until_ns, wait_until_ns), start_ns) AS noncomm_ns,
         coalesce(comm_until_ns, start_ns) AS comm_ns,
-        coalesce(greatest(compute_until_ns, wait_until_ns, copy_until_ns), start_ns) AS other_ns,
-        coalesce(
-            greatest(compute_until_ns, wait_until_ns, copy_until_ns, comm_until_ns), start_ns
-        ) AS any_ns,
+        coalesce(other_until_ns, start_ns) AS other_ns,
+        coalesce(greatest(comm_until_ns, other_until_ns), start_ns) AS any_ns,
     FROM nsys.sweep
 ),
 added AS (
@@ -41,12 +38,6 @@ added AS (
         sum(
             CASE WHEN role <> 'comm' THEN greatest(0, end_ns - greatest(start_ns, other_ns)) END
         ) AS other_ns,
-        sum(
-            CASE
-                WHEN role IN ('compute', 'wait')
-                    THEN greatest(0, end_ns - greatest(start_ns, noncomm_ns))
-            END
-        ) AS noncomm_ns,
         sum(
             CASE WHEN role = 'comm' THEN greatest(0, end_ns - greatest(start_ns, comm_ns)) END
         ) AS comm_ns,
@@ -63,26 +54,37 @@ handed_on AS (
         segment,
         greatest(0, any_ns - start_ns) AS any_ns,
         greatest(0, other_ns - start_ns) AS other_ns,
-        greatest(0, noncomm_ns - start_ns) AS noncomm_ns,
         greatest(0, comm_ns - start_ns) AS comm_ns,
         greatest(0, compute_ns - start_ns) AS compute_ns,
     FROM covered
     WHERE is_border
 ),
 change AS (
-    SELECT device, segment, any_ns, other_ns, noncomm_ns, comm_ns, compute_ns FROM added
+    SELECT device, segment, any_ns, other_ns, comm_ns, compute_ns FROM added
     UNION ALL
-    SELECT device, segment, -any_ns, -other_ns, -noncomm_ns, -comm_ns, -compute_ns FROM handed_on
+    SELECT device, segment, -any_ns, -other_ns, -comm_ns, -compute_ns FROM handed_on
     UNION ALL
-    SELECT device, segment + 1, any_ns, other_ns, noncomm_ns, comm_ns, compute_ns FROM handed_on
+    SELECT device, segment + 1, any_ns, other_ns, comm_ns, compute_ns FROM handed_on
+),
+summed AS (
+    SELECT
+        device,
+        segment,
+        sum(any_ns)::BIGINT AS any_ns,
+        coalesce(sum(other_ns), 0)::BIGINT AS other_ns,
+        coalesce(sum(comm_ns), 0)::BIGINT AS comm_ns,
+        coalesce(sum(compute_ns), 0)::BIGINT AS compute_ns,
+    FROM change
+    GROUP BY device, segment
 )
 SELECT
-    device,
-    segment,
-    sum(any_ns)::BIGINT AS device_busy_ns,
-    coalesce(sum(noncomm_ns), 0)::BIGINT AS noncomm_busy_ns,
-    coalesce(sum(comm_ns), 0)::BIGINT AS comm_busy_ns,
-    coalesce(sum(compute_ns), 0)::BIGINT AS compute_busy_ns,
-    (sum(any_ns) - coalesce(sum(other_ns), 0))::BIGINT AS comm_exposed_ns,
-FROM change
-GROUP BY device, segment;
+    s.device,
+    s.segment,
+    s.any_ns AS device_busy_ns,
+    coalesce(n.noncomm_busy_ns, s.compute_ns) AS noncomm_busy_ns,
+    s.comm_ns AS comm_busy_ns,
+    s.compute_ns AS compute_busy_ns,
+    s.any_ns - s.other_ns AS comm_exposed_ns,
+FROM summed AS s
+LEFT JOIN nsys.noncomm_union AS n
+    ON n.device IS NOT DISTINCT FROM s.device AND n.segment = s.segment;

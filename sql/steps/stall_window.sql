@@ -3,7 +3,7 @@
 -- Windows may overlap; each takes the stretches between its own borders.
 --
 -- @grain  one row per device, steady window, activity, function and path
--- @reads  nsys.steady, nsys.segment, nsys.starved_host
+-- @reads  nsys.window_segment, nsys.starved_host
 -- @column device     BIGINT  -  physical GPU that starved
 -- @column iteration  BIGINT  -  ordinal of the window on its device
 -- @column activity   VARCHAR -  see nsys.starved_host
@@ -28,8 +28,6 @@ SELECT
     sum(h.count)::BIGINT AS count,
     sum(h.starved_ns)::BIGINT AS starved_ns,
     sum(h.busy_ns)::BIGINT AS busy_ns,
-FROM nsys.steady AS w
-INNER JOIN nsys.segment AS s
-    ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
-INNER JOIN in_segment AS h ON h.device = s.device AND h.segment = s.segment
+FROM nsys.window_segment AS w
+INNER JOIN in_segment AS h ON h.device = w.device AND h.segment = w.segment
 GROUP BY w.device, w.iteration, h.activity, h.name, h.path_no;

@@ -4,7 +4,7 @@
 -- that was to launch the kernel. Only what lies in a steady window stands here.
 --
 -- @grain  one row per gap and stretch
--- @reads  nsys.gap_cut, nsys.segment, nsys.steady, nsys.op, nsys.call
+-- @reads  nsys.gap_cut, nsys.segment, nsys.window_segment, nsys.op, nsys.call
 -- @column part         BIGINT -  number of the device and thread
 -- @column device       BIGINT -  physical GPU
 -- @column segment      BIGINT -  stretch of nsys.segment
@@ -19,6 +19,12 @@ WITH placed AS (
     FROM (SELECT * FROM nsys.gap_cut WHERE issued_ns > start_ns) AS c
     ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed WHERE issued_ns > border_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.issued_ns
+),
 piece AS (
     SELECT device, segment, op_id, call_start_ns, call_end_ns, start_ns AS gap_start_ns, start_ns,
         least(issued_ns, border_ns) AS end_ns
@@ -26,15 +32,11 @@ piece AS (
     UNION ALL
     SELECT p.device, s.segment, p.op_id, p.call_start_ns, p.call_end_ns, p.start_ns, s.start_ns,
         least(p.issued_ns, s.end_ns)
-    FROM (SELECT * FROM placed WHERE issued_ns > border_ns) AS p
-    INNER JOIN nsys.segment AS s
-        ON s.device = p.device AND s.start_ns >= p.border_ns AND s.start_ns < p.issued_ns
+    FROM crossing AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
 ),
 inside AS (
-    SELECT DISTINCT s.device, s.segment
-    FROM nsys.segment AS s
-    INNER JOIN nsys.steady AS w
-        ON w.device = s.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT DISTINCT device, segment FROM nsys.window_segment
 ),
 kept AS (
     SELECT p.*

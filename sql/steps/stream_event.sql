@@ -17,12 +17,12 @@
 -- @column prev_id        BIGINT  - item right before it on its stream
 -- @column prev_start_ns  BIGINT  ns its start, where it is an operation
 -- @column prev_end_ns    BIGINT  ns its end
--- @column prev_role      VARCHAR - its role
+-- @column prev_name_id   BIGINT  - its name
 -- @column prev_correlation_id BIGINT - its correlation id
 WITH event AS (
     SELECT
         item_id,
-        kind = 2 AS is_wait,
+        kind = 5 AS is_wait,
         process,
         lane,
         event_key,
@@ -31,10 +31,10 @@ WITH event AS (
         prev_id,
         prev_start_ns,
         prev_end_ns,
-        prev_role,
+        prev_name_id,
         prev_correlation_id,
     FROM nsys.stream_item
-    WHERE kind > 0
+    WHERE kind > 3
 )
 SELECT
     item_id,
@@ -48,7 +48,7 @@ SELECT
     prev_id,
     prev_start_ns,
     prev_end_ns,
-    prev_role,
+    prev_name_id,
     prev_correlation_id,
 FROM event
 WINDOW event_order AS (

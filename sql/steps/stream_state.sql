@@ -9,7 +9,7 @@
 -- @column producer_id       BIGINT  -  operation that the state names, NULL for none
 -- @column producer_start_ns BIGINT  ns its start
 -- @column producer_end_ns   BIGINT  ns its end
--- @column producer_role     VARCHAR -  its role
+-- @column producer_name_id  BIGINT  -  its name
 -- @column is_lost           BOOLEAN -  a wait or a relay that went into the state is unresolved
 -- @column is_waited         BOOLEAN -  a resolved wait went into the state
 -- @pitfall 8
@@ -39,7 +39,7 @@ ranked AS (
         any_value(op_id) AS op_id,
         any_value(op_start_ns) AS op_start_ns,
         any_value(op_end_ns) AS op_end_ns,
-        any_value(op_role) AS op_role,
+        any_value(op_name_id) AS op_name_id,
     FROM nsys.event_run
     WHERE rank > 0
     GROUP BY rank
@@ -49,7 +49,7 @@ SELECT
     o.op_id AS producer_id,
     o.op_start_ns AS producer_start_ns,
     o.op_end_ns AS producer_end_ns,
-    o.op_role AS producer_role,
+    o.op_name_id AS producer_name_id,
     b.is_lost,
     b.is_waited,
 FROM best AS b

@@ -6,7 +6,7 @@
 -- one window without an ordinal.
 --
 -- @grain  one row per window of a device, stream and class that occurs in it
--- @reads  nsys.op, nsys.steady, nsys.segment
+-- @reads  nsys.op, nsys.window_segment, nsys.steady, nsys.segment
 -- @param  device BIGINT = NULL the only device to report
 -- @column device         BIGINT  -  physical GPU
 -- @column iteration      BIGINT  -  ordinal of the window, NULL where the whole trace stands in
@@ -35,10 +35,8 @@ stretch AS (
     SELECT device, 0, -9223372036854775808, 9223372036854775807 FROM whole
 ),
 stretch_of AS (
-    SELECT w.device, w.iteration, s.segment
-    FROM nsys.steady AS w
-    INNER JOIN nsys.segment AS s
-        ON s.device = w.device AND s.start_ns >= w.start_ns AND s.end_ns <= w.end_ns
+    SELECT device, iteration, segment FROM nsys.window_segment
+
     UNION ALL
     SELECT device, NULL, 0 FROM whole
 ),
@@ -76,6 +74,12 @@ placed AS (
     FROM reached AS r
     ASOF JOIN stretch AS s ON s.device = r.device AND s.start_ns <= r.start_ns
 ),
+-- the stretches behind the border that it reaches into
+crossing AS (
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
+),
 piece AS (
     SELECT
         device,
@@ -104,9 +108,8 @@ piece AS (
         greatest(0, least(p.end_ns, s.end_ns) - greatest(s.start_ns, p.added_from_ns)),
         NULL,
         NULL,
-    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
-    INNER JOIN stretch AS s
-        ON s.device = p.device AND s.start_ns >= p.border_ns AND s.start_ns < p.end_ns
+    FROM crossing AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
 )
 SELECT
     w.device,

@@ -10,7 +10,8 @@
 -- Operations of no length neither end a gap nor cover time.
 --
 -- @grain  one row per device operation with a length, and per border of a device
--- @reads  nsys.stream_item, nsys.segment
+-- @reads  nsys.stream_item, nsys.op_name, nsys.segment
+-- @narrow
 -- @column device           BIGINT  -  physical GPU
 -- @column segment          BIGINT  -  stretch of nsys.segment; of a border: the one it closes
 -- @column start_ns         BIGINT  ns start of the operation, or the border
@@ -22,17 +23,17 @@
 -- @column prev_id          BIGINT  -  item before it on its stream
 -- @column prev_start_ns    BIGINT  ns start of that item
 -- @column prev_end_ns      BIGINT  ns end of that item
--- @column prev_role        VARCHAR -  role of that item
+-- @column prev_name_id     BIGINT  -  name of that item
 -- @column compute_until_ns BIGINT  ns latest end of compute before it
--- @column wait_until_ns    BIGINT  ns latest end of kernels that wait
 -- @column comm_until_ns    BIGINT  ns latest end of communication
--- @column copy_until_ns    BIGINT  ns latest end of copies and sets
+-- @column other_until_ns   BIGINT  ns latest end of anything but communication
 -- @pitfall 1
 WITH moment AS (
-    SELECT device, start_ns, end_ns, role, item_id, process, lane, correlation_id, prev_id,
-        prev_start_ns, prev_end_ns, prev_role, 0 AS border
-    FROM nsys.stream_item
-    WHERE kind = 0 AND end_ns > start_ns
+    SELECT i.device, i.start_ns, i.end_ns, n.role_code AS role, i.item_id, i.process, i.lane,
+        i.correlation_id, i.prev_id, i.prev_start_ns, i.prev_end_ns, i.prev_name_id, 0 AS border
+    FROM nsys.stream_item AS i
+    LEFT JOIN nsys.op_name AS n ON n.name_id = i.name_id
+    WHERE i.end_ns > i.start_ns
     UNION ALL
     SELECT device, start_ns, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1
     FROM nsys.segment
@@ -50,11 +51,10 @@ SELECT
     prev_id,
     prev_start_ns,
     prev_end_ns,
-    prev_role,
+    prev_name_id,
     max(CASE WHEN role = 'compute' THEN end_ns END) OVER earlier AS compute_until_ns,
-    max(CASE WHEN role = 'wait' THEN end_ns END) OVER earlier AS wait_until_ns,
     max(CASE WHEN role = 'comm' THEN end_ns END) OVER earlier AS comm_until_ns,
-    max(CASE WHEN role IN ('memcpy', 'memset') THEN end_ns END) OVER earlier AS copy_until_ns,
+    max(CASE WHEN role <> 'comm' THEN end_ns END) OVER earlier AS other_until_ns,
 FROM moment
 WINDOW earlier AS (
     PARTITION BY device

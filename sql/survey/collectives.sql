@@ -37,7 +37,7 @@ WITH set_total AS (
         max(members) AS members,
         sum(operations)::BIGINT AS operations,
         coalesce(sum(operations) FILTER (WHERE reason IS NOT NULL), 0)::BIGINT AS unmatched,
-        mode(reason) AS reason,
+        mode(reason ORDER BY reason) AS reason,
     FROM rank.match_set
     GROUP BY kind, name, collective
 ),

@@ -124,10 +124,10 @@ said AS (
             WHEN count(*) = 0
                 THEN 'No group of collectives is known: ranks are compared by totals only.'
             WHEN count(*) FILTER (WHERE reason IS NULL) = 0
-                THEN 'No collective matches (' || mode(reason) || '): ranks are compared by '
+                THEN 'No collective matches (' || mode(reason ORDER BY reason) || '): ranks are compared by '
                 || 'totals only, and nothing is said about transfer or waiting.'
             ELSE sum(operations) FILTER (WHERE reason IS NOT NULL) || ' of ' || sum(operations)
-                || ' operations of the groups match nothing, mostly because ' || mode(reason) || '.'
+                || ' operations of the groups match nothing, mostly because ' || mode(reason ORDER BY reason) || '.'
         END
     FROM rank.match_set
     HAVING count(*) = 0 OR count(*) FILTER (WHERE reason IS NOT NULL) > 0
@@ -212,9 +212,9 @@ said AS (
     UNION ALL
     SELECT 7, 0, 'stage imbalance', NULL, (max(busy_ns) - min(busy_ns)) / 1e6,
         100 * (max(busy_ns) - min(busy_ns)) / nullif(avg(busy_ns), 0),
-        'Stage ' || arg_max(stage, busy_ns) || ' is the busiest ('
+        'Stage ' || arg_max(stage, (busy_ns, -stage)) || ' is the busiest ('
         || printf('%.3g', max(busy_ns) / 1e6) || ' ms without communication), stage '
-        || arg_min(stage, busy_ns) || ' the least (' || printf('%.3g', min(busy_ns) / 1e6)
+        || arg_min(stage, (busy_ns, stage)) || ' the least (' || printf('%.3g', min(busy_ns) / 1e6)
         || ' ms): the others wait for the busiest.'
     FROM (
         SELECT m.stage, median(w.noncomm_busy_ns) AS busy_ns

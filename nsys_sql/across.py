@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from nsys_sql import catalog, resources
+from nsys_sql import catalog, resources, source
 from nsys_sql.catalog import Column, Param, SqlFile, near
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.options import param_value
@@ -83,20 +83,27 @@ class Across:
     order: ClassVar[tuple[str, ...]]  # its results
     sql: Files
 
-    def __init__(self, threads: int | None, memory_limit: str | None) -> None:
+    def __init__(
+        self, threads: int | None, memory_limit: str | None, temp_directory: str | None
+    ) -> None:
         import duckdb
+
+        from nsys_sql import attached
 
         self.notes: list[str] = []
         self._built: set[str] = set()
         self.con = duckdb.connect()
-        self.con.execute("SET enable_progress_bar = false")
-        for name, value in (("threads", threads), ("memory_limit", memory_limit)):
-            if value is not None:
-                self.con.execute(f"SET {name} = '{value}'")
+        self._spill = attached.spill_folder(temp_directory)
+        try:
+            attached.configure(self.con, self._spill, threads, memory_limit)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the connection."""
         self.con.close()
+        source.remove(self._spill)
 
     def __enter__(self: _Own) -> _Own:
         return self

@@ -8,18 +8,17 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from nsys_sql import parquet, source
-from nsys_sql.adapt import CATALOG, literal, quote
+from nsys_sql import interrupts, parquet, source
+from nsys_sql.adapt import CATALOG, literal, quote, warm_up
 from nsys_sql.catalog import Catalog
 from nsys_sql.errors import InputError, UsageError
 from nsys_sql.options import Options
@@ -58,6 +57,40 @@ _DAMAGE = (
 )
 
 
+# What stands in the schema and is no table of rows.
+_NO_TABLES = (
+    "SELECT name, CASE type WHEN 'view' THEN 'a view' ELSE 'a virtual table' END AS what "
+    "FROM sqlite_master WHERE type = 'view' OR (type = 'table' AND coalesce(rootpage, 0) = 0)"
+)
+_COLUMNS = (
+    "SELECT m.name AS name, c.name AS field, c.type AS type, c.hidden AS hidden "
+    "FROM sqlite_master AS m JOIN pragma_table_xinfo(m.name) AS c "
+    "WHERE m.type = 'table' AND m.rootpage > 0 ORDER BY m.name, c.cid"
+)
+# The index of a primary key names the row by its number, unless there is none.
+_WITHOUT_ROWID = (
+    "SELECT m.name AS name FROM sqlite_master AS m JOIN pragma_index_list(m.name) AS i "
+    "WHERE m.type = 'table' AND m.rootpage > 0 AND i.origin = 'pk' "
+    "AND NOT EXISTS (SELECT 1 FROM pragma_index_xinfo(i.name) AS x WHERE x.cid = -1)"
+)
+
+# Tables whose rows become operations, records and waits; how many rows their ids have room for.
+_NUMBERED = tuple(
+    f"CUPTI_ACTIVITY_KIND_{name}"
+    for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE", "CUDA_EVENT", "SYNCHRONIZATION")
+)
+_ROWS = 1 << 40
+
+
+def _base(table: str) -> str:
+    """A table's name, lower case, without the number of its version."""
+    return re.sub(r"_V[0-9]+$", "", table, flags=re.IGNORECASE).lower()
+
+
+def _is_one_of(table: str, wanted: Container[str]) -> bool:
+    return table.lower() in wanted or _base(table) in wanted
+
+
 def one_line(error: object) -> str:
     """An error's text without line breaks."""
     return " ".join(str(error).split())
@@ -93,19 +126,31 @@ def extension_file() -> Path | None:
 
 
 def load_sqlite(con: duckdb.DuckDBPyConnection) -> str:
-    """Load the SQLite extension; return the statement that did. Nothing is ever downloaded."""
+    """Load the SQLite extension; return the statement that did. Nothing is ever downloaded.
+
+    DuckDB loads only what its makers signed. A file that fails that is an InputError at once, and
+    not a reason to look for another: somebody changed what the lock or pip had installed.
+    """
     file = extension_file()
     attempts = [f"LOAD {literal(str(file))}"] if file else []
-    error: duckdb.Error | None = None
+    errors: list[duckdb.Error] = []
     for statement in [*attempts, "LOAD sqlite"]:
         try:
             con.execute(statement)
         except duckdb.Error as caught:
-            error = caught
+            if statement in attempts and re.search(
+                r"signature|not a DuckDB extension", str(caught)
+            ):
+                raise InputError(
+                    f"DuckDB refuses {file}: it is damaged, or not the extension that was signed",
+                    hint="pip install --force-reinstall "
+                    f"duckdb-extension-sqlite-scanner=={duckdb.__version__}",
+                ) from None
+            errors.append(caught)
         else:
             return statement
     raise InputError(
-        f"DuckDB {duckdb.__version__} cannot load its SQLite extension: {one_line(error)}",
+        f"DuckDB {duckdb.__version__} cannot load its SQLite extension: {one_line(errors[0])}",
         hint=f"pip install duckdb-extension-sqlite-scanner=={duckdb.__version__}",
     )
 
@@ -127,6 +172,49 @@ def definitions(catalog: Catalog) -> str:
 def _version(text: str | None) -> tuple[int, int] | None:
     found = re.match(r"(\d+)\.(\d+)", text or "")
     return (int(found[1]), int(found[2])) if found else None
+
+
+def spill_folder(temp_directory: str | None) -> Path:
+    """Where DuckDB puts what does not fit; left to itself, it would be a folder where we stand."""
+    try:
+        return source.private_folder(temp_directory)
+    except InputError:
+        if temp_directory is not None:
+            raise
+    # Most runs never spill: only those that do will fail.
+    return Path(tempfile.gettempdir()) / f"nsys-sql-{source.owner()}-{uuid.uuid4().hex}"
+
+
+def configure(
+    con: duckdb.DuckDBPyConnection, spill: Path, threads: int | None, memory_limit: str | None
+) -> None:
+    """Settings of a connection of ours: nothing is downloaded, and it spills into a folder of ours.
+
+    Raises a usage error for a number of threads or a limit that DuckDB refuses.
+    """
+    settings = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "enable_progress_bar": "false",
+        "temp_directory": str(spill),
+        "TimeZone": "UTC",  # an answer does not depend on where it is given
+    }
+    if threads is not None:
+        settings["threads"] = str(threads)
+    if memory_limit is not None:
+        settings["memory_limit"] = memory_limit
+    interrupts.watch(con)
+    for name, value in settings.items():
+        try:
+            con.execute(f"SET {name} = {literal(value)}")
+        except (duckdb.Error, UnicodeEncodeError) as error:
+            raise UsageError(
+                f"{name.replace('_', '-')} {value!r} is refused: {one_line(error)}"
+            ) from None
+
+
+# Address space for blocks of DuckDB; it costs memory only as far as it is used.
+_BLOCKS = "4GiB"
 
 
 class Attached:
@@ -187,6 +275,7 @@ class Attached:
         if (longer := source.check_size(path, header)) is not None:
             self.warn(longer)
         self._set_up()
+        warm_up()
         self.load = self._load_quietly() if is_sqlite else ""
         taken = self.execute("SELECT database_name FROM duckdb_databases()").fetchall()
         names = chain([CATALOG], (f"{CATALOG}_{number}" for number in range(2, len(taken) + 3)))
@@ -200,6 +289,11 @@ class Attached:
                 return self._read_files()
             return self._read_built() if header.is_duckdb else self._read_tables()
         except duckdb.Error as error:
+            if self.file != self.path:
+                raise InputError(
+                    f"what is cached of {self.path} is damaged: {one_line(error)}",
+                    hint="`nsys-sql cache --clear` removes it",
+                ) from None
             raise input_error(self.path, error) from None
 
     def _set_up(self) -> None:
@@ -207,26 +301,14 @@ class Attached:
         if not self._owns_connection:
             return
         options = self.options
-        folder = options.temp_directory or tempfile.gettempdir()
-        # DuckDB makes this folder only when it spills, and would else make it where we stand.
-        self._spill = Path(folder) / f"nsys-sql-spill-{uuid.uuid4().hex}"
-        settings = {
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "enable_progress_bar": "false",
-            "temp_directory": str(self._spill),
-        }
-        if options.threads is not None:
-            settings["threads"] = str(options.threads)
-        if options.memory_limit is not None:
-            settings["memory_limit"] = options.memory_limit
-        for name, value in settings.items():
-            try:
-                self.execute(f"SET {name} = {literal(value)}")
-            except duckdb.Error as error:
-                raise UsageError(
-                    f"{name.replace('_', '-')} {value!r} is refused: {one_line(error)}"
-                ) from None
+        # one folder where a private copy has one already
+        self._spill = self.folder or spill_folder(options.temp_directory)
+        configure(self.con, self._spill, options.threads, options.memory_limit)
+        if not options.keep_steps and options.memory_limit is None:
+            # Blocks that one step frees serve the next one, instead of going back to the system
+            # and being handed out (and zeroed) again: 4 % of a large run.
+            with contextlib.suppress(duckdb.Error):
+                self.con.execute(f"SET block_allocator_memory = '{_BLOCKS}'")
 
     def _load_quietly(self) -> str:
         """Load the extension with downloads off, whatever a caller's connection allows."""
@@ -252,7 +334,7 @@ class Attached:
         if self.folder is not None:
             source.remove(self.folder)
         if self._spill is not None:
-            shutil.rmtree(self._spill, ignore_errors=True)
+            source.remove(self._spill)
 
     # ------------------------------------------------------------------ statements
 
@@ -298,21 +380,69 @@ class Attached:
         catalog = self._catalog
         files = [*catalog.adapters.values(), *chain(*catalog.variants.values())]
         wanted = {table.lower() for file in files for table in source_tables(file)}
-        # Views are looked at by name only: one that refers to itself would never return.
-        for (name,) in self.sqlite("SELECT name FROM sqlite_master WHERE type = 'view'"):
-            base = re.sub(r"_V[0-9]+$", "", name, flags=re.IGNORECASE)
-            if wanted & {name.lower(), base.lower()}:
+        # Views and virtual tables are looked at by name only: what stands behind them may never
+        # return, or not be there at all.
+        for name, what in self.sqlite(_NO_TABLES):
+            if _is_one_of(name, wanted):
                 raise InputError(
-                    f"{self.path}: {name} is a view, not a table",
+                    f"{self.path}: {name} is {what}, not a table",
                     hint="only exported tables are read: export the report again",
                 )
         tables: dict[str, dict[str, str]] = {}
-        for table, column, declared in self.sqlite(
-            "SELECT m.name AS name, c.name AS field, c.type AS type FROM sqlite_master AS m "
-            "JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY m.name, c.cid"
-        ):
-            tables.setdefault(table, {})[column] = _duckdb_type(declared or "")
+        generated: list[tuple[str, str]] = []
+        for table, column, declared, hidden in self.sqlite(_COLUMNS):
+            # SQLite ignores case in ASCII only: what is spelled with other letters is another name.
+            if table.lower().isascii() and not table.isascii():
+                continue
+            if int(hidden) == 0:
+                tables.setdefault(table, {})[column] = _duckdb_type(declared or "")
+                if column.lower() == "rowid" and _is_one_of(table, wanted):
+                    raise self._odd_table(table, "has a column called rowid")
+            elif _is_one_of(table, wanted):
+                generated.append((table, column))
+        for table, column in generated:
+            if column.lower() in self._wanted_columns(table):
+                raise self._odd_table(table, f"has {column} as a generated column")
+        for (table,) in self.sqlite(_WITHOUT_ROWID):
+            if _is_one_of(table, wanted):
+                raise self._odd_table(table, "is a table WITHOUT ROWID")
+        self._check_row_numbers(Shape(tables))
+        bases: dict[str, list[str]] = {}
+        for table in tables:
+            bases.setdefault(_base(table), []).append(table)
+        for base, found in sorted(bases.items()):
+            if base in wanted and len(found) > 1:
+                read = Shape(tables).find(base)
+                others = ", ".join(sorted(set(found) - {read}))
+                self.warn(f"of the tables of one name only {read} is read, not {others}")
         return self._checked(Shape(tables), wanted, "an SQLite database")
+
+    def _check_row_numbers(self, shape: Shape) -> None:
+        """Refuse row numbers out of range: the ids of operations are made of them."""
+        for table in filter(None, map(shape.find, _NUMBERED)):
+            name = quote(table)
+            found = self.sqlite(
+                f"SELECT (SELECT min(rowid) FROM {name}) AS least, "
+                f"(SELECT max(rowid) FROM {name}) AS most"
+            )[0]
+            if any(number is not None and not 0 <= int(number) < _ROWS for number in found):
+                raise self._odd_table(table, f"has row numbers below 0 or from {_ROWS} on")
+
+    def _odd_table(self, table: str, what: str) -> InputError:
+        return InputError(
+            f"{self.path}: {table} {what}, which no export has", hint="export the report again"
+        )
+
+    def _wanted_columns(self, table: str) -> set[str]:
+        """The columns, lower case, that adapters read of a table."""
+        catalog = self._catalog
+        return {
+            column.lower()
+            for file in (*catalog.adapters.values(), *chain(*catalog.variants.values()))
+            for use in adapter_uses(file)
+            if use.table.lower() == _base(table)
+            for column in use.columns
+        }
 
     def _checked(self, shape: Shape, wanted: Iterable[str], what: str) -> Shape:
         if not any(shape.has(table) for table in wanted):

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from nsys_sql import source as files
 from nsys_sql.errors import InputError
 
 _SUFFIXES = {"export": ".sqlite", "ingest": ".duckdb"}
@@ -59,7 +60,7 @@ def making(target: Path, source: Path) -> Iterator[Path]:
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         _sweep(base)
-        scratch = Path(tempfile.mkdtemp(prefix=_PART, dir=base))
+        scratch = Path(tempfile.mkdtemp(prefix=f"{_PART}{files.owner()}-", dir=base))
     except OSError as error:
         raise InputError(
             f"the cache {base} cannot be written: {error.strerror}",
@@ -99,7 +100,8 @@ def _sweep(base: Path) -> None:
     """Remove what runs that died have left."""
     for path in base.glob(f"{_PART}*"):
         with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _LEFT_OVER_S:
+            is_old = time.time() - path.stat().st_mtime > _LEFT_OVER_S
+            if is_old or files.is_left_over(path.name):
                 shutil.rmtree(path, ignore_errors=True)
 
 

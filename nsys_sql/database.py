@@ -42,7 +42,7 @@ def build(
 ) -> TraceInfo:
     """Write everything but the trace itself into a new DuckDB database; recipes become views."""
     checked = (options or Options()).check()
-    path, file = Path(trace), Path(target)
+    path, file = Path(trace), output.engine_path(Path(target))
     if file.stem.lower() in _TAKEN:
         raise UsageError(
             f"a database called {file.name} would make names like {SCHEMA}.kernel ambiguous",
@@ -65,7 +65,8 @@ def _write(path: Path, found: Path, scratch: Path, options: Options) -> TraceInf
             con.execute(f"ATTACH {literal(str(scratch.absolute()))} AS built{block}")
             con.execute("USE built")
         except duckdb.Error as error:
-            raise UsageError(f"{scratch} cannot be written: {one_line(error)}") from None
+            refused = UsageError(f"{scratch} cannot be written: {one_line(error)}")
+            raise output.failure(error) or refused from None
         catalog = userfiles.full_catalog(options.recipes)
         with Model(con, path, options, catalog, all_tables=True, file=found) as model:
             model.create_all("main", with_errors=True)
@@ -164,7 +165,7 @@ def _sql_digest() -> str:
 
 @contextmanager
 def temporary(
-    trace: Path, options: Options, preparing: AbstractContextManager[None]
+    trace: Path, options: Options, preparing: AbstractContextManager[object]
 ) -> Iterator[Path]:
     """A built database for one session: the file itself where it fits the options, else a new one.
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nsys_sql
-from nsys_sql import catalog, resources
+from nsys_sql import catalog, output, resources, source
 from nsys_sql.across import Named
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile, near
 from nsys_sql.compare import METRICS, Comparison
 from nsys_sql.errors import InputError, NsysSqlError, UsageError
+from nsys_sql.options import Options
 
 if TYPE_CHECKING:
     import duckdb
@@ -90,7 +91,8 @@ def _attached(con: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> It
     suffix = " (READ_ONLY)" if read_only else ""
     while True:
         try:
-            con.execute(f"ATTACH {literal(str(path.absolute()))} AS store{suffix}")
+            name = literal(str(output.engine_path(path).absolute()))
+            con.execute(f"ATTACH {name} AS store{suffix}")
             break
         except duckdb.Error as error:
             text = " ".join(str(error).split())
@@ -111,7 +113,8 @@ def _attached(con: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> It
         con.execute("DETACH store")
 
 
-def _check_layout(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+def _check_layout(con: duckdb.DuckDBPyConnection, path: Path) -> bool:
+    """Whether the store has its tables; a file of another kind is an input error."""
     rows = con.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'"
     ).fetchall()
@@ -124,6 +127,7 @@ def _check_layout(con: duckdb.DuckDBPyConnection, path: Path) -> None:
         version = con.execute("SELECT max(version) FROM store.layout").fetchall()[0][0]
         if version != _LAYOUT:
             raise InputError(f"{path} has layout {version}, this version reads {_LAYOUT}")
+    return bool(names)
 
 
 def append(path: Path, compared: Comparison, given: Mapping[str, str]) -> int | None:
@@ -179,10 +183,15 @@ def _rollback(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("ROLLBACK")
 
 
-def read(path: Path, metric: str, wanted: Mapping[str, str]) -> Named:
+def read(
+    path: Path, metric: str, wanted: Mapping[str, str], options: Options | None = None
+) -> Named:
     """How a metric developed over the runs that carry all of these labels."""
     import duckdb
 
+    from nsys_sql import attached
+
+    own = options or Options()
     name = metric.replace("-", "_")
     if name not in METRICS:
         raise UsageError(
@@ -193,13 +202,18 @@ def read(path: Path, metric: str, wanted: Mapping[str, str]) -> Named:
         raise InputError(f"{path} does not exist", hint="`nsys-sql compare --store` writes one")
     file = query()
     con = duckdb.connect()
+    spill = attached.spill_folder(own.temp_directory)
     try:
+        attached.configure(con, spill, own.threads, own.memory_limit)
         con.execute("CREATE TABLE wanted (name VARCHAR, value VARCHAR)")
         for key, value in wanted.items():
             con.execute("INSERT INTO wanted VALUES (?, ?)", [key, value])
         con.execute(f"SET VARIABLE metric = {literal(name)}")
         with _attached(con, path, read_only=True):
-            _check_layout(con, path)
+            if not _check_layout(con, path):
+                raise InputError(
+                    f"{path} holds no run yet", hint="`nsys-sql compare --store` appends one"
+                )
             try:
                 con.execute(f"CREATE TEMP TABLE result_history AS\n{file.body}")
                 rows = con.execute("SELECT * FROM result_history").fetchall()
@@ -208,6 +222,7 @@ def read(path: Path, metric: str, wanted: Mapping[str, str]) -> Named:
                 raise NsysSqlError(f"{file.label} failed: {text}") from error
     finally:
         con.close()
+        source.remove(spill)
     return Named("history", file.question, file.columns, rows)
 
 

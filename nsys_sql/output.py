@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TextIO
 
+from nsys_sql import source
 from nsys_sql.errors import UsageError
 
+_FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet"}
 
-def form_of(output: Path | None, form: str) -> str:
-    """The format: what the name of the output says (md and html are reports), else --format."""
+
+def form_of(output: Path | None, form: str | None, reports: Sequence[str] = ()) -> str:
+    """The format: what --format says, else the name of the output, else a table.
+
+    `reports` are the names, of md and html, that stand for a report of the command's own.
+    """
     suffix = output.suffix.lower() if output is not None else ""
-    return suffix[1:] if form == "table" and suffix in (".md", ".html", ".json") else form
+    if form is None:
+        form = suffix[1:] if suffix[1:] in reports else _FORMS.get(suffix, "table")
+        if suffix == ".html" and form == "table":
+            raise UsageError(
+                f"{output} would hold no HTML", "`nsys-sql report` writes some; or give --format"
+            )
+    if form == "parquet" and output is not None:
+        engine_path(output)
+    return form
 
 
 def check_target(output: Path | None, traces: Sequence[Path]) -> None:
@@ -26,9 +41,15 @@ def check_target(output: Path | None, traces: Sequence[Path]) -> None:
         return
     if output == Path("-"):
         raise UsageError("-o - is no file", "leave -o out to write to standard output")
-    if output.is_dir():
+    try:
+        is_folder, has_folder = output.is_dir(), _real(output).parent.is_dir()
+        output.exists()  # names can be too long even where a folder is there
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"cannot write {output}: {reason}", "give -o another name") from None
+    if is_folder:
         raise UsageError(f"{output} is a folder", "give -o the name of a file")
-    if not output.resolve().parent.is_dir():
+    if not has_folder:
         raise UsageError(f"the folder of {output} does not exist", "create it first")
     for trace in traces:
         if _same(output, trace):
@@ -37,20 +58,55 @@ def check_target(output: Path | None, traces: Sequence[Path]) -> None:
             )
 
 
+def engine_path(path: Path) -> Path:
+    """The path itself, or a usage error where its name is none that DuckDB can open."""
+    try:
+        os.path.abspath(path).encode("utf-8")  # noqa: PTH100
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{path} has a name that is no UTF-8, and DuckDB opens no such file",
+            "give it another name, or a link with one",
+        ) from None
+    return path
+
+
 def _same(output: Path, trace: Path) -> bool:
     try:
         return output.samefile(trace)
     except OSError:
-        return output.resolve() == trace.resolve()
+        return _real(output) == _real(trace)
+
+
+def _real(path: Path) -> Path:
+    """The path without links; of links that lead in a circle, what is left of it."""
+    return Path(os.path.realpath(path))
+
+
+def failure(error: Exception) -> UsageError | None:
+    """The error behind a file that DuckDB could not write: no room, or no right to."""
+    text = " ".join(str(error).split())
+    found = re.search(
+        r'(?:Could not write|Cannot open|Could not fsync) file "([^"]+)":? (.*)', text
+    )
+    reason = found[2] if found else text
+    if not re.search("No space left|File too large|[Qq]uota|Read-only|Permission denied", reason):
+        return None
+    place = re.sub(r"/\.([^/]+)\.[0-9a-f]{8}\.\d+\.part[^/]*$", r"/\1", found[1] if found else "")
+    place = re.sub(r"/\.part-[^/]*/", "/", place)
+    return UsageError(
+        f"cannot write {place}: {reason}" if place else f"cannot write: {reason}",
+        "make room, or name another place",
+    )
 
 
 @contextmanager
 def replacing(output: Path) -> Iterator[Path]:
     """A new path beside `output` that takes its name when the block ends without an error."""
-    target = output.resolve()
+    target = _real(output)
     scratch = target
     if target.is_file() or not target.exists():  # a pipe or a device cannot be replaced
-        scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+        source.sweep(target.parent, f".{glob.escape(target.name)}.*.part*")
+        scratch = target.with_name(f".{target.name}.{source.owner()}.part")
     try:
         yield scratch
         if scratch != target:
@@ -81,10 +137,13 @@ def binary(output: Path | None) -> Iterator[Path]:
         return
     if _stdout().isatty():
         raise UsageError("binary output does not go to a terminal", "name a file with -o")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "result"
+    folder = source.private_folder(None)
+    try:
+        path = folder / "result"
         yield path
         _to_stdout(path.read_bytes())
+    finally:
+        source.remove(folder)
 
 
 def _stdout() -> TextIO:
@@ -107,13 +166,6 @@ def _to_stdout(data: bytes) -> None:
         if not isinstance(error, BrokenPipeError):
             text = f"cannot write to standard output: {error.strerror or error}"
             raise UsageError(text, "make room, or name another place with -o") from error
-
-
-def status(text: str) -> None:
-    """A line on a terminal's standard error that replaces the one before; empty text ends it."""
-    columns = shutil.get_terminal_size((80, 24)).columns
-    sys.stderr.write(f"\r\x1b[K{text[: columns - 1]}")
-    sys.stderr.flush()
 
 
 def width() -> int:

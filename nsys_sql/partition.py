@@ -129,7 +129,8 @@ def ensure(trace: Path, folder: Path, options: Options) -> Partition:
     began = time.monotonic()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".part-{key}-", dir=folder))
+        source.sweep(folder, ".part-*")
+        scratch = Path(tempfile.mkdtemp(prefix=f".part-{key}-{source.owner()}-", dir=folder))
     except OSError as error:
         raise UsageError(
             f"partitions cannot be written to {folder}: {error.strerror}",

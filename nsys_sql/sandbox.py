@@ -59,11 +59,15 @@ _SCALAR_PREFIXES_REFUSED = ("read_", "sqlite_", "parquet_", "write_", "glob")
 SECRET_TABLES = frozenset(
     {
         "analysis_file",
+        "cupti_activity_kind_jit",
+        "diagnostic_event",
         "export_meta_data",
         "meta_data_capture",
         "meta_data_export",
+        "processes",
         "processstreams",
         "stringids",
+        "target_info_nic_info",
         "target_info_system_env",
     }
 )

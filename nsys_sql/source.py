@@ -6,11 +6,14 @@ import atexit
 import contextlib
 import hashlib
 import os
+import platform
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from nsys_sql.errors import InputError
@@ -38,7 +41,7 @@ def _read_folder(path: Path) -> Header:
     names = sorted(each.name for each in path.iterdir())
     if any(name.endswith(".parquet") for name in names):
         return Header(False, 0, None, False, 0, is_parquet=True)
-    if any(name.endswith(".arrow") for name in names):
+    if any(name.endswith((".arrow", ".arrows")) for name in names):
         raise InputError(
             f"{path} is an Arrow directory export, which is not read",
             hint="export with `nsys export --type=parquetdir`, or --type=sqlite",
@@ -66,6 +69,13 @@ def read_header(path: Path) -> Header:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise InputError(f"{str(path)!r} is no path: {error}") from None
+    try:
+        os.path.abspath(path).encode("utf-8")  # noqa: PTH100
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{path} has a name that is no UTF-8, and DuckDB opens no such file",
+            hint="give it another name, or a link with one",
+        ) from None
     if size == 0:
         raise InputError(f"{path} is empty", hint="export the report again")
     if head[8:12] == DUCKDB_MAGIC:
@@ -140,6 +150,8 @@ def identity(path: Path) -> dict[str, object]:
     try:
         for member in _members(path):
             status = member.stat()
+            if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+                raise InputError(f"{member} is not a regular file", hint="save it to a file first")
             total += status.st_size
             changed = max(changed, status.st_mtime_ns)
             digest.update(f"{member.name if member != path else ''}\0{status.st_size}\0".encode())
@@ -149,6 +161,8 @@ def identity(path: Path) -> dict[str, object]:
                 for at in (*range(0, status.st_size, step), last):
                     file.seek(at)
                     digest.update(file.read(_SAMPLE_BYTES))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     return {
@@ -160,16 +174,69 @@ def identity(path: Path) -> dict[str, object]:
 
 
 _folders: set[Path] = set()
+_swept: set[Path] = set()
+_PREFIX = "nsys-sql-"
+
+
+@lru_cache(maxsize=1)
+def _world() -> str:
+    """Where a process number means something: this start of this machine, or this container."""
+    told = [platform.node()]
+    with contextlib.suppress(OSError):
+        told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+    with contextlib.suppress(OSError):
+        told.append(str(Path("/proc/self/ns/pid").stat().st_ino))
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:8]
+
+
+def owner() -> str:
+    """A part of a name that says which process makes a temporary file, or made it and died."""
+    return f"{_world()}.{os.getpid()}"
+
+
+def is_left_over(name: str) -> bool:
+    """Whether the process that a name carries was here and is no more."""
+    found = re.search(r"(?:^|[.-])([0-9a-f]{8})\.([0-9]{1,10})(?=[.-]|$)", name)
+    if found is None or found[1] != _world() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(found[2]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        pass
+    return False
+
+
+def sweep(folder: Path, pattern: str) -> None:
+    """Remove what runs of this user that were killed have left in a folder."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(pattern):
+            if not is_left_over(path.name):
+                continue
+            with contextlib.suppress(OSError):
+                if path.lstat().st_uid != os.getuid():
+                    continue
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
 
 
 def private_folder(temp_directory: str | None) -> Path:
-    """A new folder that only this user may read; `remove` it, or it goes at exit."""
+    """A new folder that only this user may read; `remove` it, or it goes at exit.
+
+    What a killed run left there before goes now.
+    """
+    base = Path(temp_directory or tempfile.gettempdir())
+    if base not in _swept:
+        _swept.add(base)
+        sweep(base, f"{_PREFIX}*")
     try:
-        folder = Path(tempfile.mkdtemp(prefix="nsys-sql-", dir=temp_directory))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner()}-", dir=base))
     except OSError as error:
         raise InputError(
-            f"no temporary folder can be made in {temp_directory or tempfile.gettempdir()}: "
-            f"{error.strerror}",
+            f"no temporary folder can be made in {base}: {error.strerror}",
             hint="choose another with --temp-directory",
         ) from None
     _folders.add(folder)
@@ -197,7 +264,9 @@ def settled_copy(path: Path, beside: Sequence[Path], folder: Path) -> Path:
     copy = folder / "trace.sqlite"
     try:
         for file in files:
-            shutil.copyfile(file, folder / (copy.name + file.name[len(path.name) :]))
+            settled = folder / (copy.name + file.name[len(path.name) :])
+            settled.touch(mode=0o600)
+            shutil.copyfile(file, settled)
     except OSError as error:
         raise InputError(
             f"{path} cannot be copied to {folder}: {error.strerror}",
@@ -213,6 +282,11 @@ def settled_copy(path: Path, beside: Sequence[Path], folder: Path) -> Path:
             database.execute("SELECT count(*) FROM sqlite_master").fetchall()
             database.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.Error as error:
+        if "full" in str(error):
+            raise InputError(
+                f"{path} cannot be copied to {folder}: {error}",
+                hint="choose a folder with enough room with --temp-directory",
+            ) from None
         raise InputError(
             f"{path} is damaged, or not readable as SQLite: {error}",
             hint="copy it again with the files beside it, or export the report again",

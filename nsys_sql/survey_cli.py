@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nsys_sql
-from nsys_sql import commands, formats, output, partition, ranks, render, survey, tasks
+from nsys_sql import (
+    commands,
+    formats,
+    output,
+    partition,
+    ranks,
+    render,
+    source,
+    survey,
+    tasks,
+)
 from nsys_sql.across import Named
 from nsys_sql.errors import AnswerError, InputError, InvariantError, NsysSqlError, UsageError
 from nsys_sql.formats import Report
@@ -22,6 +30,7 @@ from nsys_sql.survey import Survey
 from nsys_sql.tasks import Failure, Outcome
 
 if TYPE_CHECKING:
+    from nsys_sql.progress import Line
     from nsys_sql.ranks import RankMap
 
 Warn = Callable[[str], None]
@@ -34,8 +43,6 @@ _IF_USED = ("transport_busy_ms", "dispatch_busy_ms")
 def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     """Survey the ranks of the traces, or write a mapping to fill in."""
     output.check_target(options["output"], traces)
-    if not options["init"]:
-        options = {**options, "form": output.form_of(options["output"], options["form"])}
     mapping = ranks.read(options["ranks"]) if options["ranks"] is not None else ranks.RankMap()
     output.check_target(options["output"], mapping.traces)
     chosen = _chosen(options)
@@ -59,6 +66,7 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
         params=commands.parameters(options["params"]),
         threads=options["threads"],
         memory_limit=options["memory_limit"],
+        temp_directory=model_options.temp_directory,
     ) as opened:
         if options["init"]:
             text = _skeleton(opened, options, failures)
@@ -115,7 +123,7 @@ def engine_options(options: Mapping[str, Any]) -> Options:
 def folder_for(given: Path | None) -> Path:
     """Where partitions are kept: the folder given, else the user's cache, else a temporary one."""
     if given is not None:
-        return given
+        return output.engine_path(given)
     base = os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser() / ".cache"
     folder = Path(base) / "nsys-sql" / "partitions"
     try:
@@ -124,7 +132,7 @@ def folder_for(given: Path | None) -> Path:
             return folder
     except (OSError, RuntimeError):
         pass
-    return Path(tempfile.mkdtemp(prefix="nsys-sql-partitions-"))
+    return source.private_folder(None)
 
 
 def _collect(
@@ -134,50 +142,36 @@ def _collect(
     if not unique:
         raise UsageError("there is no trace to survey", hint="name traces, or a --ranks FILE")
     folder = folder_for(options["partitions"])
-    line = ProgressLine(quiet=options["quiet"])
-    try:
+    with commands.progress(options) as line:
         outcomes = tasks.collect(
             unique,
             folder,
             model_options,
             jobs=options["jobs"],
             scheduler=options["scheduler"],
-            progress=line,
+            progress=counting(line, len(unique)),
         )
-    finally:
-        line.clear()
     resumed = sum(each.is_resumed for each in outcomes)
     if resumed and not options["quiet"]:
         warn(f"{resumed} of {len(outcomes)} traces were read before and are unchanged")
     return outcomes
 
 
-class ProgressLine:
-    """One line on a terminal that counts finished traces; nothing elsewhere."""
+def counting(line: Line | None, total: int, noun: str = "traces") -> tasks.Progress | None:
+    """Have a line count the traces that are done, with the time that the others may take."""
+    if line is None:
+        return None
+    began, first = time.monotonic(), list[int]()
+    line.about(f"0/{total} {noun}")
 
-    def __init__(self, quiet: bool) -> None:
-        self._is_shown = not quiet and sys.stderr.isatty()
-        self._began = time.monotonic()
-        self._first: int | None = None
+    def count(done: int, total: int, _: str) -> None:
+        if not first:
+            first.append(done - 1)
+        left = (time.monotonic() - began) / (done - first[0]) * (total - done)
+        about = f", about {left:.0f} s left" if done < total else ""
+        line.about(f"{done}/{total} {noun}{about}")
 
-    def __call__(self, done: int, total: int, name: str) -> None:
-        if not self._is_shown:
-            return
-        if self._first is None:
-            self._first = done - 1
-        spent = time.monotonic() - self._began
-        left = spent / (done - self._first) * (total - done)
-        filled = 20 * done // total
-        bar = "#" * filled + "." * (20 - filled)
-        text = f"[{bar}] {done}/{total} traces, about {left:.0f} s left: {name}"
-        sys.stderr.write("\r\x1b[K" + text[: output.width() - 1])
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._is_shown and self._first is not None:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    return count
 
 
 def _from_parquet(folder: Path, traces: Sequence[Path]) -> list[Outcome]:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_sql import partition
+from nsys_sql import partition, source
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.options import Options
 from nsys_sql.partition import Partition
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
 _ATTEMPTS = 2
+_LEFT_OVER_S = 24 * 3600
+# How long a worker that is told to end may take to remove what it made.
+_CLEAN_UP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +106,19 @@ def collect(
 
 
 def _sweep(folder: Path, outcomes: Iterable[Outcome]) -> None:
-    """Remove what workers that died left half-written, where the partition is there by now."""
+    """Remove what workers that died left half-written, where the partition is there by now.
+
+    Another run may be making the same partition at this moment: what a live process of this
+    machine owns stays, and of other machines only what is old goes.
+    """
     done = {each.partition.key for each in outcomes if each.partition is not None}
     for scratch in folder.glob(".part-*-*"):
-        if scratch.name.split("-")[1] in done:
-            shutil.rmtree(scratch, ignore_errors=True)
+        if scratch.name.split("-")[1] not in done:
+            continue
+        with suppress(OSError):
+            is_old = time.time() - scratch.stat().st_mtime > _LEFT_OVER_S
+            if is_old or source.is_left_over(scratch.name):
+                shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _failed(trace: Path, failure: Failure) -> Outcome:
@@ -188,11 +202,23 @@ def _follow_parent() -> None:
 
     parent = multiprocessing.parent_process()
 
+    def leave() -> None:
+        time.sleep(_CLEAN_UP_S)
+        os._exit(1)
+
+    def end(_: int, __: object) -> None:
+        # The task unwinds, with what it has in temporary folders, and then the process goes.
+        threading.Thread(target=leave, daemon=True).start()
+        raise KeyboardInterrupt
+
     def watch() -> None:
         if parent is not None:
             parent.join()
-        os._exit(1)
+        os.kill(os.getpid(), signal.SIGTERM)
 
+    # Ctrl-C on a terminal reaches all processes; it is the parent that decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, end)
     threading.Thread(target=watch, daemon=True).start()
 
 
@@ -234,6 +260,10 @@ def _pool(
                     else:
                         yield trace, (None, Failure(f"{type(error).__name__}: {error}", None, 1))
         except BaseException:
+            # Nobody waits for what is no longer wanted.
+            for worker in tuple(getattr(pool, "_processes", None) or {}):
+                with suppress(OSError):
+                    os.kill(worker, signal.SIGTERM)
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

@@ -10,19 +10,36 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 GOLDEN = ROOT / "tests" / "golden"
+# What takes long and rarely finds more than the short form: `NSYS_SQL_TEST_LONG=1` runs it too.
+long_test = pytest.mark.skipif(
+    not os.environ.get("NSYS_SQL_TEST_LONG"), reason="NSYS_SQL_TEST_LONG=1 runs it"
+)
+CHECKED: list[str] = []  # tests that want signatures of extensions checked, while they run
 
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Each worker has one core: more threads of DuckDB only stand in each other's way. Commands
-    # that tests start in processes of their own keep all of them.
+    # Each worker has one core: more threads of DuckDB only stand in each other's way. And to check
+    # the signature of its SQLite extension takes longer than most tests: test_supply has it done.
+    # Commands that tests start in processes of their own keep all threads, and the check.
     connect = duckdb.connect
 
-    def connect_with_one_thread(*arguments, **options):
+    def connect_for_a_test(*arguments, **options):
+        if not CHECKED:
+            given = options.get("config") or {}
+            options["config"] = {"allow_unsigned_extensions": "true", **given}
         con = connect(*arguments, **options)
         con.execute("SET threads = 1")
         return con
 
-    duckdb.connect = connect_with_one_thread
+    duckdb.connect = connect_for_a_test
+
+
+@pytest.fixture
+def signatures_checked(request):
+    """Signatures of extensions are checked while the test runs, as they are for users."""
+    CHECKED.append(request.node.name)
+    yield
+    CHECKED.pop()
 
 
 def pytest_addoption(parser):

@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -262,7 +263,9 @@ def test_limits_are_passed_on_or_refused(tmp_path):
         assert model.con.execute(settings).fetchone() == (1, "61.0 MiB")
         folder = model.con.execute("SELECT current_setting('temp_directory')").fetchone()[0]
         assert Path(folder).is_absolute()
-        assert not Path(folder).exists()
+        assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+        assert list(Path(folder).iterdir()) == []
+    assert not Path(folder).exists()
     with pytest.raises(UsageError, match="memory-limit 'much' is refused"):
         nsys_sql.open(path, memory_limit="much").close()
 

@@ -267,8 +267,8 @@ def test_many_and_long_names(con: duckdb.DuckDBPyConnection) -> None:
         [names],
     )
     con.execute(
-        "CREATE OR REPLACE TABLE nsys.kernel AS "
-        "SELECT string_id AS name_id, 0::BIGINT AS start_ns, 1::BIGINT AS end_ns FROM nsys.string"
+        "CREATE OR REPLACE TABLE nsys.stream_item AS "
+        "SELECT 0::UTINYINT AS kind, string_id AS name_id FROM nsys.string"
     )
     found = con.execute(sql_of("steps/kernel_name.sql")).fetchall()
     assert len(found) == 25 * len(names)
@@ -296,6 +296,11 @@ def test_no_kernel_loses_its_row(con: duckdb.DuckDBPyConnection) -> None:
         "CREATE OR REPLACE TABLE nsys.string AS FROM (VALUES "
         "(1::BIGINT, 'nvjet_a'), (2, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'), (3, 'jacobi'), "
         "(9, 'not in use')) AS s(string_id, value)"
+    )
+    con.execute(
+        "CREATE OR REPLACE TABLE nsys.stream_item AS FROM (VALUES "
+        "(0::UTINYINT, 1::BIGINT), (0, 1), (0, 2), (0, 3), (0, -4), (0, 7), (0, 3), (1, -1), "
+        "(4, NULL)) AS i(kind, name_id)"
     )
     con.execute(
         "CREATE OR REPLACE TABLE nsys.kernel AS FROM (VALUES "

@@ -1,8 +1,8 @@
 -- process_info — which processes ran on the target?
 --
--- Every process of the host is listed, not only the profiled ones. The name is what was seen first;
--- of a command line nothing behind the program is kept, since arguments may hold secrets, and of the
--- program's path only the last part.
+-- Every process of the host is listed, not only the profiled ones. The name is what was seen
+-- first; of a command line nothing behind the program is kept, since arguments may hold secrets,
+-- and of the program's path only the last part.
 --
 -- @grain    one row per process
 -- @optional PROCESSES

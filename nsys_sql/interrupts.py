@@ -1,0 +1,62 @@
+"""Signals that end a run: what DuckDB computes stops at once, and everything made is removed.
+
+Python acts on a signal only between two of its own steps, and a query is one step. So a thread
+hears of the signal first and interrupts the queries; then KeyboardInterrupt is raised as usual.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
+
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_EVERY_S, _TIMES = 0.05, 20
+_connections: WeakSet[Any] = WeakSet()
+_received: list[int] = []
+
+
+def watch(con: Any) -> None:
+    """Have the queries of a DuckDB connection stop when a signal ends the run."""
+    _connections.add(con)
+
+
+def received() -> int | None:
+    """The number of the signal that ended the run, if one did."""
+    return _received[0] if _received else None
+
+
+def listen() -> None:
+    """End on SIGINT, SIGTERM and SIGHUP with KeyboardInterrupt; for programs, not for libraries."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _raise)
+    if os.name != "posix":
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_stop_queries, args=(reader,), daemon=True).start()
+
+
+def _raise(number: int, _: object) -> None:
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+def _stop_queries(reader: int) -> None:
+    """Interrupt what runs; more than once, since between two queries it would pass unnoticed."""
+    while number := os.read(reader, 1):
+        if number[0] not in _SIGNALS or signal.getsignal(number[0]) is not _raise:
+            continue
+        for _ in range(_TIMES):
+            for con in tuple(_connections):
+                with suppress(Exception):  # it may be closed by now
+                    con.interrupt()
+            time.sleep(_EVERY_S)

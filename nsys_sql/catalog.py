@@ -50,6 +50,7 @@ _TAGS = frozenset(
         "materialize",
         "view",
         "narrow",
+        "unoptimized",
         "when",
         "windows",
     }
@@ -148,6 +149,7 @@ class SqlFile:
     windows_optional: bool = False
     is_view: bool = False
     is_narrow: bool = False
+    is_unoptimized: bool = False
     is_user: bool = False
 
     @property
@@ -343,6 +345,7 @@ def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False)
         windows_optional="optional" in each("windows"),
         is_view=bool(each("view")),
         is_narrow=bool(each("narrow")),
+        is_unoptimized=bool(each("unoptimized")),
         is_user=is_user,
     )
 

@@ -2,23 +2,63 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 import nsys_sql
+from nsys_sql import interrupts
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.render import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_TRACE = click.Path(path_type=Path)
-_OUTPUT = click.Path(path_type=Path, dir_okay=True)
-_INTERRUPTED = 130
+
+
+class _Path(click.Path):
+    """A path; what cannot be one is a usage error like any other."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except ValueError as error:
+            self.fail(f"{value!r} is no path: {error}", param, ctx)
+
+
+class _Text(click.types.StringParamType):
+    """Text: a command line can hold bytes that are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            self.fail(f"{text!a} is no text in UTF-8", param, ctx)
+        if "\0" in text:
+            self.fail(f"{text!a} holds a NUL", param, ctx)
+        return text
+
+
+class _Float(click.FloatRange):
+    """A number in a range; NaN is in none, although no bound excludes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value} is no number", param, ctx)
+        return number
+
+
+_TRACE = _Path(path_type=Path, readable=False)  # what cannot be read is told when it is tried
+_OUTPUT = _Path(path_type=Path)
+_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")} - {None}
 
 
 class _Group(click.Group):
@@ -53,7 +93,7 @@ def _options(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
 
 _recipes_option = click.option(
     "--recipes",
-    type=click.Path(path_type=Path),
+    type=_Path(path_type=Path),
     multiple=True,
     metavar="DIR|FILE",
     help="Recipes of your own (see docs/recipes-guide.md). May be repeated.",
@@ -101,7 +141,7 @@ with_model_options = _options(
     ),
     click.option(
         "--taxonomy",
-        type=click.Path(path_type=Path),
+        type=_Path(path_type=Path),
         multiple=True,
         metavar="FILE.yaml",
         help="Kernel classes of your own, tried before the built-in ones. May be repeated.",
@@ -117,7 +157,7 @@ with_model_options = _options(
     click.option("--memory-limit", metavar="SIZE", help="DuckDB memory limit, for example 4GB."),
     click.option(
         "--temp-directory",
-        type=click.Path(path_type=Path),
+        type=_Path(path_type=Path),
         metavar="DIR",
         help="Where DuckDB spills what does not fit into memory.",
     ),
@@ -126,11 +166,16 @@ with_model_options = _options(
         default=False,
         help="Read the trace once and keep what was made of it in the user's cache.",
     ),
+    click.option(
+        "--progress/--no-progress",
+        default=None,
+        help="Say on standard error how far it is; without either, on a terminal only.",
+    ),
     click.option("--quiet", is_flag=True, help="No warnings on standard error."),
 )
 _timeout_option = click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_Float(min=0, min_open=True),
     metavar="SECONDS",
     help="End with exit code 4 if there is no answer after so long.",
 )
@@ -139,8 +184,7 @@ _output_options = _options(
         "--format",
         "form",
         type=click.Choice([*FORMATS, "parquet"]),
-        default="table",
-        show_default=True,
+        show_default="what the name of -o says, else table",
         help="table is for reading; the others keep every value as it is.",
     ),
     click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the result here."),
@@ -155,6 +199,22 @@ _output_options = _options(
 )
 
 
+def _form_by_name(*reports: str) -> Callable[[Command], Command]:
+    """Give a command without --format the format that the name of its output says."""
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> int:
+            from nsys_sql import output
+
+            form = output.form_of(options["output"], options["form"], reports)
+            return int(function(*arguments, **{**options, "form": form}))
+
+        return cast("Command", call)
+
+    return decorate
+
+
 _input_options = _options(
     click.option(
         "--reference-steps",
@@ -163,13 +223,13 @@ _input_options = _options(
     ),
     click.option(
         "--callsites",
-        type=click.Path(path_type=Path),
+        type=_Path(path_type=Path),
         metavar="FILE",
         help="Call sites of the launches, Parquet or CSV (recipe call-sites).",
     ),
     click.option(
         "--metrics-from",
-        type=click.Path(path_type=Path),
+        type=_Path(path_type=Path),
         metavar="TRACE",
         help="A separate capture that sampled GPU metrics (recipe metrics).",
     ),
@@ -184,6 +244,7 @@ _input_options = _options(
 @_input_options
 @_timeout_option
 @_output_options
+@_form_by_name()
 def run(recipe: str, traces: tuple[Path, ...], **options: Any) -> int:
     """Answer RECIPE from each TRACE and print the result.
 
@@ -236,6 +297,7 @@ def describe(recipe: str, recipes: tuple[Path, ...]) -> int:
 @_recipes_option
 @with_model_options
 @_output_options
+@_form_by_name()
 def inspect(trace: Path, **options: Any) -> int:
     """Show what TRACE holds and which recipes it can answer.
 
@@ -255,6 +317,7 @@ def inspect(trace: Path, **options: Any) -> int:
 @with_model_options
 @_timeout_option
 @_output_options
+@_form_by_name()
 def sql(trace: Path, query: str | None, file: Path | None, **options: Any) -> int:
     """Run QUERY over the canonical views of TRACE; without it, or with `-`, standard input.
 
@@ -340,9 +403,15 @@ def cache(is_list: bool, is_clear: bool) -> int:
 
 @cli.command()
 @click.argument("traces", nargs=-1, required=True, type=_TRACE, metavar="TRACE...")
+@_recipes_option
 @with_model_options
 @_input_options
-@click.option("--mfu", type=float, metavar="X", help="MFU of the profiled step, for its ceiling.")
+@click.option(
+    "--mfu",
+    type=_Float(min=0, min_open=True, max=100),
+    metavar="X",
+    help="MFU of the profiled step in percent, for its ceiling.",
+)
 @click.option(
     "-o",
     "--output",
@@ -401,6 +470,7 @@ def timeline(trace: Path, **options: Any) -> int:
 )
 @with_model_options
 @_output_options
+@_form_by_name("md", "html")
 def survey(traces: tuple[Path, ...], **options: Any) -> int:
     """Compare the ranks of one run: survey table, alignment, collectives, jitter, verdict.
 
@@ -427,6 +497,7 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
 @click.option("--base-ranks", type=_TRACE, metavar="FILE.yaml", help="The base's mapping of ranks.")
 @click.option("--ranks", type=_TRACE, metavar="FILE.yaml", help="The new side's mapping of ranks.")
 @click.option("--base-anchor", metavar="KIND:PATTERN", help="The base's anchor, if it is another.")
+@click.option("--base-per-iteration", type=int, metavar="N", help="The base's, if it is another.")
 @click.option("--base-iterations", metavar="A:B", help="The base's iterations, if others.")
 @click.option("--force", is_flag=True, help="Compare what cannot be compared, labelled as such.")
 @click.option(
@@ -452,6 +523,7 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
 )
 @with_model_options
 @_output_options
+@_form_by_name("md", "html")
 def compare(traces: tuple[Path, ...], **options: Any) -> int:
     """Compare two runs, BASE before and TRACE after: what differs, where it lies, if it is noise.
 
@@ -492,6 +564,7 @@ def compare(traces: tuple[Path, ...], **options: Any) -> int:
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
 @with_model_options
 @_output_options
+@_form_by_name("html")
 def history(store: Path, traces: tuple[Path, ...], **options: Any) -> int:
     """Show how a metric developed over the runs of a store that compare --store appends to.
 
@@ -518,9 +591,18 @@ def example(output: Path, force: bool) -> int:
     return commands.example(output, force)
 
 
+for _command in cli.commands.values():
+    for _param in _command.params:
+        if _param.type is click.STRING:
+            _param.type = _Text()
+
+
 def warn(text: str) -> None:
-    """One line on standard error."""
-    click.echo(" ".join(text.split()), err=True)
+    """One line on standard error, as far as that takes it."""
+    from nsys_sql.humanize import clean
+
+    with suppress(OSError, ValueError):
+        click.echo(clean(" ".join(text.split())), err=True)
 
 
 def _fail(message: str, hint: str | None, code: int) -> int:
@@ -529,7 +611,7 @@ def _fail(message: str, hint: str | None, code: int) -> int:
     text = clean(" ".join(message.split()))
     if hint:
         text = f"{text.rstrip('.')}; {clean(' '.join(hint.split()))}"
-    with suppress(BrokenPipeError):
+    with suppress(OSError, ValueError):  # nobody is left to be told
         click.echo(f"Error: {text}", err=True)
     return code
 
@@ -549,13 +631,22 @@ def execute(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), _usage_hint(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _INTERRUPTED
+        return _interrupted()
+    except SystemExit:  # click's answer to a reader of its help that has gone away
+        return 0
     except Exception as error:
         if os.environ.get("NSYS_SQL_DEBUG") == "1":
             raise
         # Ctrl-C during a query surfaces as an exception of DuckDB's, which is not imported here.
         if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
-            return _INTERRUPTED
+            return _interrupted()
+        from nsys_sql import output
+
+        if (unwritten := output.failure(error)) is not None and not isinstance(error, OSError):
+            return _fail(str(unwritten), unwritten.hint, unwritten.exit_code)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            place = error.filename or "standard output"
+            return _fail(f"cannot write to {place}: {error.strerror}", "make room for it", 2)
         return _fail(
             f"{type(error).__name__}: {error}",
             "this is a bug; NSYS_SQL_DEBUG=1 shows where it happened",
@@ -563,6 +654,20 @@ def execute(arguments: Sequence[str]) -> int:
         )
 
 
+def _interrupted() -> int:
+    """The exit code of a run that a signal ended: 128 and the number of the signal."""
+    return 128 + (interrupts.received() or signal.SIGINT)
+
+
 def main() -> None:
     """The console script."""
-    sys.exit(execute(sys.argv[1:]))
+    interrupts.listen()
+    code = execute(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # it must not fail once more when Python ends
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)

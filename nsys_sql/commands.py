@@ -7,7 +7,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from nsys_sql.render import render
 from nsys_sql.userfiles import full_catalog
 
 if TYPE_CHECKING:
+    from nsys_sql.progress import Line
     from nsys_sql.session import Model
 
 Warn = Callable[[str], None]
@@ -56,26 +57,18 @@ def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -
     """The model of one trace; what was odd about the file is said when the work is done."""
     with progress(options):
         model = nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options))
-    with model, _limited(model, options.get("timeout")):
-        yield model
-        if not options["quiet"]:
-            for text in model.trace.warnings:
-                warn(f"Warning: {trace}: {text}")
+        with model, _limited(model, options.get("timeout")):
+            yield model
+            texts = () if options["quiet"] else model.trace.warnings
+    for text in texts:
+        warn(f"Warning: {trace}: {text}")
 
 
-@contextmanager
-def progress(options: Options) -> Iterator[None]:
-    """Say on a terminal how far a slow preparation is, in one line that goes again."""
-    if options["quiet"] or not sys.stderr.isatty():
-        yield
-        return
-    from nsys_sql import inputs
+def progress(options: Options) -> AbstractContextManager[Line | None]:
+    """Say how far a block is that takes long; see nsys_sql.progress."""
+    from nsys_sql.progress import shown
 
-    with inputs.reporting(output.status):
-        try:
-            yield
-        finally:
-            output.status("")
+    return shown(options.get("progress"), options["quiet"])
 
 
 @contextmanager
@@ -87,7 +80,7 @@ def _limited(model: Model, seconds: float | None) -> Iterator[None]:
     is_done, is_late = threading.Event(), threading.Event()
 
     def watch() -> None:
-        if is_done.wait(seconds):
+        if is_done.wait(min(seconds, threading.TIMEOUT_MAX)):
             return
         is_late.set()
         while not is_done.wait(_INTERRUPT_S):  # between two queries there is nothing to interrupt
@@ -199,7 +192,7 @@ def _effective(options: Options, recipe: SqlFile, given: Mapping[str, str]) -> d
     found = {name: options[name] for name in deciding if name not in inputs}
     found |= {name: str(options[name]) for name in inputs if options.get(name) is not None}
     found["taxonomy"] = [str(path) for path in options["taxonomy"]]
-    return found | {param.name: given.get(param.name, param.default) for param in recipe.params}
+    return found | {param.name: param.default for param in recipe.params} | dict(given)
 
 
 def _exit_code(report: Report) -> int:
@@ -360,6 +353,8 @@ def example(target: Path, force: bool) -> int:
         try:
             connection.executescript(script)
             connection.commit()
+        except sqlite3.Error as error:
+            raise UsageError(f"cannot write {target}: {error}", "make room for it") from None
         finally:
             connection.close()
     return 0

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import nsys_sql
 from nsys_sql import humanize, pictures
-from nsys_sql.errors import AnswerError
+from nsys_sql.errors import AnswerError, NsysSqlError
 from nsys_sql.formats import CheckLike, ColumnLike, Report, Row
+from nsys_sql.userfiles import is_of
 
 if TYPE_CHECKING:
     from nsys_sql.session import Model
@@ -26,6 +27,9 @@ SECTIONS = (
     "Ranked opportunities",
     "Claim status",
 )
+# The seventh, where there are any.
+OWN = "Recipes of your own"
+_OWN_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ class Advice:
 
 @dataclass(slots=True)
 class Section:
-    """One of the six: sentences, pictures, tables, advice, what limits them, what is missing."""
+    """One of them: sentences, pictures, tables, advice, what limits them, what is missing."""
 
     number: int
     title: str
@@ -184,7 +188,7 @@ class Part:
     parameters: Mapping[str, object]
     sections: list[Section]
     results: dict[str, Report]
-    failure: AnswerError | None = None
+    failure: NsysSqlError | None = None
     heading: str = ""
 
     @property
@@ -202,16 +206,20 @@ def part(
 ) -> Part:
     """Run every recipe of the report on an opened trace and put the answers into its sections."""
     results: dict[str, Report] = {}
-    missing: dict[str, AnswerError] = {}
-    for name in (*(shown.recipe for shown in SHOWN), *_FOR_PICTURES):
+    missing: dict[str, NsysSqlError] = {}
+    own = _own(model)
+    wanted = (*(shown.recipe for shown in SHOWN), *_FOR_PICTURES, *own)
+    for number, name in enumerate(wanted, 1):
         if name not in model.catalog.recipes:
             continue
-        progress(name)
+        progress(f"{number}/{len(wanted)} {name}")
         file = model.catalog.recipe(name)
         known = {param.name for param in file.params}
         try:
             result = model.result(name, **{k: v for k, v in given.items() if k in known})
-        except AnswerError as error:
+        except NsysSqlError as error:
+            if not isinstance(error, AnswerError) and name not in own:
+                raise
             missing[name] = error
             continue
         results[name] = Report(
@@ -226,13 +234,17 @@ def part(
             notes=result.notes,
         )
     sections = [Section(number, title) for number, title in enumerate(SECTIONS, 1)]
-    for shown in SHOWN:
+    if own or model.catalog.broken:
+        sections.append(Section(len(SECTIONS) + 1, OWN))
+        for name, problem in model.catalog.broken.items():
+            _miss(sections[-1], name, problem)
+    for shown in (*SHOWN, *own.values()):
         section = sections[shown.section - 1]
         if shown.recipe in missing:
             _miss(section, shown.recipe, missing[shown.recipe])
         elif shown.recipe in results and results[shown.recipe].rows:
             section.tables.append(_table(results[shown.recipe], shown))
-    _fill(sections, results, facts, parameters)
+    _fill(sections[: len(SECTIONS)], results, facts, parameters)
     if "verdict" in missing:
         sections[0].sentences = [f"No verdict: {_reason('verdict', missing['verdict'])}."]
         sections[0].missing = []
@@ -243,7 +255,16 @@ def part(
     return Part(facts, parameters, sections, results, missing.get("verdict"))
 
 
-def _miss(section: Section, recipe: str, error: AnswerError) -> None:
+def _own(model: Model) -> dict[str, Shown]:
+    """The recipes that came with the option --recipes, as they appear."""
+    return {
+        name: Shown(name, len(SECTIONS) + 1, file.question, rows=_OWN_ROWS)
+        for name, file in model.catalog.recipes.items()
+        if any(is_of(file, source) for source in model.options.recipes)
+    }
+
+
+def _miss(section: Section, recipe: str, error: NsysSqlError) -> None:
     """Name a recipe that has no answer, together with others that lack it for the same reason."""
     reason = _reason(recipe, error)
     for place, (names, said) in enumerate(section.missing):
@@ -253,7 +274,7 @@ def _miss(section: Section, recipe: str, error: AnswerError) -> None:
     section.missing.append((recipe, reason))
 
 
-def _reason(recipe: str, error: AnswerError) -> str:
+def _reason(recipe: str, error: NsysSqlError) -> str:
     message = error.message.removeprefix(f"{recipe}: ")
     return f"{message}; {error.hint}" if error.hint else message
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from nsys_sql import formats, humanize, pictures
 from nsys_sql.formats import is_number
 from nsys_sql.humanize import ABSENT
-from nsys_sql.pictures import Heat, Picture
+from nsys_sql.pictures import Heat, Picture, Segment
 from nsys_sql.report import Advice, Part, Section, Table
 from nsys_sql.report_text import PROSE, cells, head, more, title
 
@@ -171,7 +171,7 @@ def _plot(identifier: str, picture: Picture) -> dict[str, object]:
                 "marker": {
                     "color": pictures.colour(group),
                     "line": {"width": 0},
-                    "opacity": [round(0.1 + 0.9 * s.density, 2) for _, s in found],
+                    "opacity": [_opacity(s) for _, s in found],
                 },
             }
         )
@@ -202,6 +202,11 @@ def _plot(identifier: str, picture: Picture) -> dict[str, object]:
             f"{along}axis": scale,
         },
     }
+
+
+def _opacity(segment: Segment) -> float:
+    """How strongly a segment is drawn: a trace of it stays whatever its density."""
+    return round(0.1 + 0.9 * segment.density, 2)
 
 
 def _short(value: float) -> float:
@@ -239,9 +244,10 @@ def _bars(picture: Picture) -> Iterator[str]:
         for s in segments:
             start = max(s.start, origin)
             x, width = scale * (start - origin), max(scale * (s.start + s.length - start), 0.1)
+            pale = f' fill-opacity="{_opacity(s)}"' if s.density < 1 else ""
             yield (
                 f'<rect x="{x:.2f}" width="{width:.2f}" height="16" '
-                f'fill="{pictures.colour(s.group)}">'
+                f'fill="{pictures.colour(s.group)}"{pale}>'
                 f"<title>{escape(s.text)}</title></rect>"
             )
         yield "</svg>"

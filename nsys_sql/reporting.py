@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import click
-
 from nsys_sql import output
-from nsys_sql.commands import Options, Warn, opened, parameters, trace_facts
+from nsys_sql.commands import Options, Warn, opened, parameters, progress, trace_facts
 from nsys_sql.errors import AnswerError, InvariantError, NsysSqlError, UsageError
 
 _FORMATS = (".md", ".html", ".json")
@@ -45,8 +42,9 @@ def report(traces: Sequence[Path], options: Options, warn: Warn) -> int:
     parts, worst = [], 0
     for trace in traces:
         try:
-            with opened(trace, options, warn) as model, _progress(trace, options) as progress:
-                made = reports.part(model, trace_facts(model), chosen, given, progress)
+            with progress(options) as line, opened(trace, options, warn) as model:
+                about = line.about if line is not None else _nobody
+                made = reports.part(model, trace_facts(model), chosen, given, about)
         except NsysSqlError as error:
             if len(traces) == 1:
                 raise
@@ -72,20 +70,8 @@ def _rendered(parts: Sequence[Any], suffix: str) -> str:
     return report_text.json_text(parts) if suffix == ".json" else report_text.markdown(parts)
 
 
-@contextmanager
-def _progress(trace: Path, options: Options) -> Iterator[Callable[[str], None]]:
-    """One line on a terminal that names the recipe at work."""
-    if options["quiet"] or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-
-    def show(name: str) -> None:
-        click.echo(f"\r\x1b[K{trace.name}: {name}", err=True, nl=False)
-
-    try:
-        yield show
-    finally:
-        click.echo("\r\x1b[K", err=True, nl=False)
+def _nobody(_: str) -> None:
+    """Told to nobody."""
 
 
 def timeline(trace: Path, options: Options, warn: Warn) -> int:

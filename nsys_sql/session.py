@@ -21,6 +21,7 @@ from nsys_sql import (
     callsites,
     inputs,
     metrics,
+    output,
     parquet,
     reference,
     sandbox,
@@ -40,6 +41,8 @@ from nsys_sql.results import Check, Result, TraceInfo, offending
 # Recipes that still answer where no window is steady.
 ANSWERS_WITHOUT_STEADY = frozenset({"iterations", "anchors"})
 _SHOWN_ROWS = 3
+# Statements that may take long: what they do is told.
+_LONG = frozenset({"scrub", "table", "step", "stored", "recipe"})
 
 
 @lru_cache(maxsize=8)
@@ -63,6 +66,7 @@ class _State:
     checks: dict[tuple[str, str], Check] = field(default_factory=dict)
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     vetted: set[str] = field(default_factory=set)
+    unfit: dict[str, str] = field(default_factory=dict)
     objection: str | None = None
     objections: list[tuple[AnswerError, bool]] = field(default_factory=list)
     forms: dict[str, str] = field(default_factory=dict)
@@ -133,7 +137,7 @@ class Model:
             path = Path(options.callsites)
             try:
                 found[callsites.STEP] = callsites.select(path, self._describe)
-            except duckdb.Error as error:
+            except (duckdb.Error, UnicodeEncodeError) as error:
                 text = f"{path} cannot be read as Parquet or CSV: {one_line(error)}"
                 raise InputError(text) from None
         if options.metrics_from is not None:
@@ -227,12 +231,32 @@ class Model:
         shape = replace(self.planner.shape, scrubbed=frozenset(self._state.scrubbed))
         return replace(self.planner, shape=shape)
 
+    def _is_made(self, statement: Statement) -> bool:
+        """Whether what a statement makes is there, as it would make it now."""
+        if not statement.key:
+            return False
+        if statement.kind == "recipe" and statement.file is not None:
+            return self._state.results.get(statement.file.name, ("",))[0] == statement.key
+        return self._state.built.get(_slot(statement)) == statement.key
+
+    @contextlib.contextmanager
+    def _optimizing(self, statement: Statement) -> Iterator[None]:
+        """Run a statement without DuckDB's optimizer where its file says so."""
+        if self._state.is_locked or statement.file is None or not statement.file.is_unoptimized:
+            yield
+            return
+        self._execute("PRAGMA disable_optimizer")
+        try:
+            yield
+        finally:
+            self._execute("PRAGMA enable_optimizer")
+
     def _make(self, statement: Statement) -> bool:
         """Execute one statement of a plan unless it is done; False when the plan is outdated."""
         built, forms = self._state.built, self._state.forms
         is_step = statement.kind in ("step", "stored")
-        slot = f"{'step' if is_step else statement.kind} {statement.name}"
-        if statement.key and built.get(slot) == statement.key:
+        slot = _slot(statement)
+        if self._is_made(statement):
             return True
         if statement.kind == "setting" and self._state.is_locked:
             return True
@@ -242,7 +266,8 @@ class Model:
             if is_step and forms.get(statement.name, statement.form) != statement.form:
                 old = f"{self.planner.schema}.{statement.name}"
                 self._execute(f"DROP {forms.pop(statement.name)} IF EXISTS {old}")
-            self._execute(statement.sql)
+            with self._optimizing(statement):
+                self._execute(statement.sql)
         except duckdb.InterruptException:
             raise
         except BAD_VALUE as error:
@@ -275,9 +300,12 @@ class Model:
         text = one_line(error)
         if (damaged := damage(self._path, error)) is not None:
             return damaged
+        if (unwritten := output.failure(error)) is not None:
+            return unwritten
         if isinstance(error, duckdb.OutOfMemoryException):
+            told = text.partition(" Possible solutions:")[0].partition(" This limit was set")[0]
             return InputError(
-                f"{self._path} needs more memory than allowed: {text}",
+                f"{self._path} needs more memory than allowed: {told}",
                 hint="raise --memory-limit, or give a --temp-directory with room",
             )
         if statement.file is not None and statement.file.is_user:
@@ -426,6 +454,13 @@ class Model:
         if recipe.name in self._state.vetted:
             return
         self._state.vetted.add(recipe.name)
+        try:
+            self._vet_files(recipe)
+        except BaseException:
+            self._state.vetted.discard(recipe.name)
+            raise
+
+    def _vet_files(self, recipe: SqlFile) -> None:
         macros = self.planner.macros()
         for file in self.planner.audits(recipe):
             if not file.is_user:
@@ -456,9 +491,16 @@ class Model:
             state.variables.discard(name)
         order = "preserve_insertion_order"
         before = self._execute(f"SELECT current_setting('{order}')").fetchall()[0][0]
-        done_with = {} if self.options.keep_steps else planner.last_uses(statements)
+        done_with = {}
+        if not self.options.keep_steps:
+            statements = planner.narrowed(statements)
+            done_with = planner.last_uses(statements)
+        long = [each for each in statements if each.kind in _LONG and not self._is_made(each)]
+        told = {id(each): f"{place}/{len(long)}" for place, each in enumerate(long, 1)}
         try:
             for number, statement in enumerate(statements):
+                if (place := told.get(id(statement))) is not None:
+                    inputs.tell(f"{place} {statement.name} — {statement.comment}")
                 if statement.kind == "recipe":
                     if not self._run_recipe(planner, statement):
                         return False
@@ -471,6 +513,7 @@ class Model:
                     state.built.pop(f"step {name}", None)
                     state.forms.pop(name, None)
         finally:
+            inputs.tell("")
             if not state.is_locked and not self._is_closed:
                 self._execute(f"SET {order} = {str(before).lower()}")
         return True
@@ -478,7 +521,7 @@ class Model:
     def _run_recipe(self, planner: Planner, statement: Statement) -> bool:
         state, recipe = self._state, statement.file
         assert recipe is not None
-        if state.results.get(recipe.name, ("",))[0] == statement.key:
+        if self._is_made(statement):
             return True
         # A relation handed out earlier must keep its rows: every run has a table of its own.
         view = planning.result_name(recipe)
@@ -486,7 +529,7 @@ class Model:
         create = f"CREATE TEMP TABLE {table} AS\n{statement.sql}"
         if not self._make(replace(statement, sql=create, key="")):
             return False
-        self._check_columns(recipe, table)
+        self._check_columns(recipe, f"temp.{table}")
         self._execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM temp.{table}")
         for key in [key for key in state.checks if key[0] == recipe.name]:
             del state.checks[key]
@@ -498,7 +541,7 @@ class Model:
         return True
 
     def _check_columns(self, recipe: SqlFile, table: str) -> None:
-        found = [row[:2] for row in self._execute(f"DESCRIBE temp.{table}").fetchall()]
+        found = [row[:2] for row in self._execute(f"DESCRIBE {table}").fetchall()]
         declared = ", ".join(column.name for column in recipe.columns)
         returned = ", ".join(name for name, _ in found)
         if declared != returned:
@@ -561,8 +604,7 @@ class Model:
         except duckdb.Error as error:
             if file.is_user:
                 raise userfiles.failed(file, str(error), 0) from error
-            text = f"{file.label} failed on {self._path}: {one_line(error)}"
-            raise NsysSqlError(text) from error
+            raise self._failure(Statement(file.kind, file.name, "", file=file), error) from error
 
     # ------------------------------------------------------------------ the public calls
 
@@ -585,9 +627,11 @@ class Model:
         while True:
             planner = self._planner()
             statements = planner.plan([wanted.name], params)
-            # Text that DuckDB refuses shows only when it is read: try the small tables.
+            # A value that DuckDB refuses shows only when it is read, and nobody repairs a script in
+            # a shell: make the small tables, and read once what the views will.
             small = [each for each in statements if each.kind in ("schema", "scrub", "table")]
-            if all(self._make(each) for each in small):
+            lazy = {name for each in statements if each.kind == "view" for name in each.tables}
+            if all(self._make(each) for each in small) and not self._scrub_failing(lazy):
                 break
         lines = [f"-- {wanted.name} — {wanted.question}", f"-- on {self._file.original}", ""]
         if self._file.load:
@@ -613,13 +657,15 @@ class Model:
         if self._state.objection:
             message, _, hint = self._state.objection.partition("; ")
             raise AnswerError(message, hint=hint)
-        for file in files:
+        for number, file in enumerate(files, 1):
+            inputs.tell(f"{number}/{len(files)} {file.name} — {file.question}")
             query = (
                 f"SELECT {literal(part)} AS part, * FROM (\n{self.planner.retarget(file.body)}\n)"
             )
             target = literal(str(folder / f"{file.name}.parquet"))
             copy = f"COPY ({query}) TO {target} (FORMAT parquet)"
             self._make(Statement("fact", file.name, copy, file=file))
+        inputs.tell("")
         self._check_unchanged()
 
     def create_all(self, recipe_schema: str, with_errors: bool = False) -> tuple[str, ...]:
@@ -633,27 +679,62 @@ class Model:
         if self._state.objection:
             self._warn(self._state.objection)
         made = []
-        for name, recipe in self.catalog.recipes.items():
-            view = name.replace("-", "_")
+        for recipe in self._in_reading_order():
+            name, view = recipe.name, recipe.name.replace("-", "_")
+            place = f"{recipe_schema}.{view}"
             error = self.cannot(recipe)
             reason = error and f"{name}: {error}"
             if error is None and recipe_schema == self.planner.schema and view in names:
-                reason = f"{name}: {recipe_schema}.{view} is something else"
-            if error is None:
-                self._vet(recipe)
-                sql = self.planner.bound(self.planner.retarget(recipe.body))
-            elif with_errors:
-                sql = planning.failing(recipe, error)
+                reason = f"{name}: {place} is something else"
+            elif error is None and (error := self._make_view(recipe, recipe_schema)) is not None:
+                reason = f"{name}: {error}"
             is_given = any(not self._is_captured(needs) for needs in recipe.needs)
-            if reason is not None and not is_given:  # rows of an option are no fault of the trace
+            # Rows of an option are no fault of the trace.
+            if reason is not None and (not is_given or name in self._state.unfit):
                 self._warn(f"no view for {reason}")
-            if reason is not None and not (error and with_errors):
-                continue
-            statement = f"CREATE OR REPLACE VIEW {recipe_schema}.{view} AS\n{sql}"
-            self._make(Statement("view", view, statement, file=recipe))
-            made.append(view)
+            if error and with_errors:
+                query = planning.failing(recipe, error)
+                # A user may have declared a type that there is not.
+                with contextlib.suppress(*([duckdb.Error] if recipe.is_user else [])):
+                    self._execute(f"CREATE OR REPLACE VIEW {place} AS\n{query}")
+                    made.append(view)
+            elif reason is None:
+                made.append(view)
         self._check_unchanged()
         return tuple(made)
+
+    def _in_reading_order(self) -> list[SqlFile]:
+        """The recipes, each after those whose results it reads; it is noted which are unfit."""
+        found: dict[str, SqlFile] = {}
+        for recipe in self.catalog.recipes.values():
+            try:
+                self._vet(recipe)
+                found |= {each.name: each for each in self.planner.recipes([recipe.name], False)}
+            except NsysSqlError as error:
+                if not recipe.is_user:
+                    raise
+                self._state.unfit[recipe.name] = userfiles.told(error)
+                found[recipe.name] = recipe
+        return [*found.values()]
+
+    def _make_view(self, recipe: SqlFile, schema: str) -> str | None:
+        """Make the view of a recipe, or say what is wrong with it where it is the user's."""
+        view = recipe.name.replace("-", "_")
+        sql = self.planner.bound(self.planner.retarget(recipe.body))
+        for each in recipe.inputs:
+            if each.startswith("result_"):
+                sql = re.sub(rf"\b{each}\b", f"{schema}.{each.removeprefix('result_')}", sql)
+        statement = f"CREATE OR REPLACE VIEW {schema}.{view} AS\n{sql}"
+        try:
+            self._make(Statement("view", view, statement, file=recipe))
+            if recipe.is_user:
+                self._check_columns(recipe, f"{schema}.{view}")
+        except NsysSqlError as error:
+            if not recipe.is_user:
+                raise
+            self._execute(f"DROP VIEW IF EXISTS {schema}.{view}")
+            self._state.unfit[recipe.name] = userfiles.told(error)
+        return self._state.unfit.get(recipe.name)
 
     def _is_captured(self, needs: Sequence[str]) -> bool:
         """Whether at least one of the alternatives is to come from the trace, or is here."""
@@ -662,6 +743,8 @@ class Model:
 
     def cannot(self, recipe: SqlFile) -> str | None:
         """Why a recipe has no answer, in a sentence; asked after everything was made."""
+        if recipe.name in self._state.unfit:
+            return self._state.unfit[recipe.name]
         reason: AnswerError | None = None
         try:
             self._need(recipe)
@@ -685,13 +768,21 @@ class Model:
                 continue
             view = name.replace("-", "_")
             for file in self.planner.audits(recipe):
-                if file.kind == "note":
-                    sql = self.planner.bound(self.planner.retarget(file.body))
-                    sql = re.sub(r"\bresult_(\w+)", r"main.\1", sql)
-                    yield (
-                        f"SELECT {literal(view)} AS recipe, n.note AS note\n"
-                        f"FROM (\n{sql}\n) AS n(note)"
-                    )
+                if file.kind != "note":
+                    continue
+                sql = self.planner.bound(self.planner.retarget(file.body))
+                sql = re.sub(r"\bresult_(\w+)", r"main.\1", sql)
+                query = (
+                    f"SELECT {literal(view)} AS recipe, n.note AS note\nFROM (\n{sql}\n) AS n(note)"
+                )
+                if file.is_user:
+                    try:
+                        self._execute(f"DESCRIBE {query}")
+                    except duckdb.Error as error:
+                        told = userfiles.told(userfiles.failed(file, str(error)))
+                        self._warn(f"the note {file.name} is left out: {told}")
+                        continue
+                yield query
 
     def keys(self) -> dict[str, str]:
         """What stands in a table of its own by now, with the key that tells what it is."""
@@ -776,6 +867,7 @@ class Model:
             self._state.variables.add(name)
         try:
             relation = self.con.sql(sql)
+            inputs.tell("the query")
             while True:
                 try:
                     relation.execute()
@@ -791,10 +883,26 @@ class Model:
             close = (near(name, [*known, *recipes]) for name in sorted(reads.tables - known))
             hint = next(filter(None, close), None)
             raise UsageError(f"the query failed: {one_line(error)}", hint=hint) from None
+        finally:
+            inputs.tell("")
 
     def rows(self, relation: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
-        """The rows of a relation of this model; what fails on the way is said in one line."""
+        """The rows of a relation of this model; what fails on the way is said in one line.
+
+        Dates, times and intervals come as DuckDB's text: Python's own types neither reach as far
+        nor as deep, and those with a time zone need a package that is not among ours.
+        """
+        texts = [
+            "DATE" in kind or "TIME" in kind or kind.startswith("INTERVAL")
+            for kind in map(str, relation.types)
+        ]
         try:
+            if any(texts):
+                columns = (
+                    f"CAST(#{number} AS VARCHAR)" if is_text else f"#{number}"
+                    for number, is_text in enumerate(texts, 1)
+                )
+                relation = relation.project(", ".join(columns))
             found = relation.fetchall()
         except BAD_VALUE as error:
             raise UsageError(f"the query failed: {one_line(error)}") from None
@@ -817,6 +925,12 @@ class Model:
             planner = self._planner()
             if self._run_plan(planner, planner.plan((), None, also=names)):
                 return
+
+
+def _slot(statement: Statement) -> str:
+    """What a statement makes: a step has one place, wherever it comes from."""
+    kind = "step" if statement.kind == "stored" else statement.kind
+    return f"{kind} {statement.name}"
 
 
 def _answers_still(recipe: SqlFile, tolerated: bool) -> bool:

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_sql import humanize, render
+from nsys_sql.adapt import literal
 from nsys_sql.catalog import Column
 from nsys_sql.docs import recipes_in_order
 from nsys_sql.errors import NsysSqlError, UsageError
@@ -21,6 +22,12 @@ from nsys_sql.formats import Report
 if TYPE_CHECKING:
     from nsys_sql.session import Model
 
+# The stock program takes no dot command of ours, so what `.recipes` and `.run` do is a query there.
+_HINTS = (
+    "FROM recipes; lists the questions, FROM budget; answers one, FROM notes; tells its limits.",
+    "SET VARIABLE top = 5; sets a parameter. .tables and .help are those of the duckdb program;",
+    "nsys-sql shell --builtin has .recipes, .run, .schema and .set instead.",
+)
 _PROMPT, _MORE = "nsys-sql> ", "     ...> "
 _HISTORY_LINES = 5000
 _HELP = """\
@@ -82,12 +89,17 @@ def stock() -> str | None:
     return shutil.which("duckdb") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
-def start(program: str, database: Path) -> int:
-    """Run the stock program on a built database, read-only; return its exit code."""
+def start(program: str, database: Path, settings: Mapping[str, object] | None = None) -> int:
+    """Run the stock program on a built database, read-only; return its exit code.
+
+    `settings` are those of DuckDB's that the user gave; what is None is left to the program.
+    """
     command = [program, "-readonly", "-cmd", "SET search_path = 'main,nsys'"]
+    for name, value in (settings or {}).items():
+        if value is not None:
+            command += ["-cmd", f"SET {name} = {literal(str(value))}"]
     if sys.stdin.isatty() and sys.stdout.isatty():
-        hint = "FROM recipes; lists the questions, FROM budget; answers one, FROM notes; its limits"
-        command += ["-cmd", f".print {hint}"]
+        command += [part for line in _HINTS for part in ("-cmd", f".print {line}")]
     return subprocess.run([*command, str(database)], check=False).returncode
 
 
@@ -107,6 +119,7 @@ class Shell:
     ) -> None:
         self.model = model
         self.write = write
+        self.complain = write
         self.read = read
         self.width = width
         self.limit = limit
@@ -145,7 +158,7 @@ class Shell:
                 self.execute(statement)
             except NsysSqlError as error:
                 hint = f"; {error.hint}" if error.hint else ""
-                self.write(f"Error: {humanize.clean(f'{error}{hint}')}\n")
+                self.complain(f"Error: {humanize.clean(f'{error}{hint}')}\n")
                 return error.exit_code
             except KeyboardInterrupt:
                 self.write("interrupted\n")

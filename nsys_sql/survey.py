@@ -79,10 +79,11 @@ class Survey(Across):
         params: Mapping[str, object] | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
+        temp_directory: str | None = None,
     ) -> None:
         if not parts:
             raise AnswerError("there is no partition to survey")
-        super().__init__(threads, memory_limit)
+        super().__init__(threads, memory_limit, temp_directory)
         self.sql = files()
         self.mapping = mapping or RankMap()
         self.parts = tuple(parts)
@@ -90,7 +91,7 @@ class Survey(Across):
             self._set_parameters(params or {})
             self._load(failed)
         except BaseException:
-            self.con.close()
+            self.close()
             raise
 
     # ------------------------------------------------------------------ what is known

@@ -61,12 +61,14 @@ def shell(trace: Path, options: Mapping[str, Any], warn: Warn) -> int:
         from nsys_sql import database
 
         with database.temporary(trace, _chosen(options), commands.progress(options)) as path:
-            return shells.start(program, path)
+            names = ("threads", "memory_limit", "temp_directory")
+            return shells.start(program, path, {each: options[each] for each in names})
     with commands.opened(trace, options, warn) as model:
         is_terminal = sys.stdin.isatty()
         own = shells.Shell(model, _write, _ask if is_terminal else _next_line, output.width())
         own.variables |= commands.parameters(options["params"])
         if not is_terminal:
+            own.complain = _complain
             return own.loop(stop_on_error=True)
         _write(f"{humanize.clean(str(trace))}: .help shows what can be asked, .quit leaves\n")
         with shells.editing(own):
@@ -77,6 +79,10 @@ def shell(trace: Path, options: Mapping[str, Any], warn: Warn) -> int:
 
 def _write(text: str) -> None:
     click.echo(text, nl=False)
+
+
+def _complain(text: str) -> None:
+    click.echo(text, nl=False, err=True)
 
 
 def _ask(prompt: str) -> str:

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import duckdb
 import pytest
 
 import nsys_sql
@@ -176,6 +178,28 @@ def test_the_built_in_shell_runs_a_script_from_standard_input(fixture_sqlite):
     assert "never" not in done.stdout
     done = run("", trace.with_name("none.sqlite"), "--builtin")
     assert done.returncode == 3
+
+
+def test_the_stock_shell_says_on_a_terminal_how_to_ask(tmp_path, monkeypatch):
+    if shell.stock() is None:
+        pytest.skip("the duckdb program is not installed")
+    path = tmp_path / "x.duckdb"
+    with duckdb.connect(path) as con:
+        con.execute("CREATE SCHEMA nsys; CREATE TABLE recipes AS SELECT 'budget' AS recipe")
+    commands, start = [], subprocess.run
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(
+        shell.subprocess, "run", lambda command, **_: commands.append(command) or done
+    )
+    done = subprocess.CompletedProcess([], 0)
+    assert shell.start(shell.stock(), path) == 0
+    monkeypatch.undo()
+    told = start(commands[0], input="FROM recipes;", capture_output=True, text=True, check=True)
+    assert told.stderr == ""
+    assert "FROM recipes; lists the questions" in told.stdout
+    assert "nsys-sql shell --builtin has .recipes" in told.stdout
+    assert "budget" in told.stdout.partition("instead.")[2]
 
 
 def test_the_stock_shell_starts_on_the_trace(fixture_sqlite, tmp_path):

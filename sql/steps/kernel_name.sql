@@ -5,6 +5,9 @@
 -- (pitfall 20). A kernel without a name, or with a name id that is missing among the strings, has
 -- a row here too: name_id or name is NULL then, and its time still counts as computation.
 --
+-- The rules are a hundred regular expressions: to improve their plan takes DuckDB longer than to
+-- run it, with few names as with many.
+--
 -- @grain     one row per name_id in use, NULL included
 -- @reads     nsys.stream_item, nsys.string
 -- @column    name_id     BIGINT  -  string id of the demangled name, else of the short name
@@ -14,6 +17,7 @@
 -- @column    collective  VARCHAR -  collective of a communication kernel, else NULL
 -- @column    is_matched  BOOLEAN -  a rule of the taxonomy matched the name
 -- @column    rule        VARCHAR -  the rule that matched, FILE:NUMBER or its own name
+-- @unoptimized
 -- @invariant classified  class IS NOT NULL AND role IS NOT NULL
 -- @pitfall   20
 WITH used AS (

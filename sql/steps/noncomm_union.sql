@@ -19,10 +19,10 @@ swept AS (
         s.segment,
         s.start_ns,
         s.end_ns,
-        coalesce(max(s.end_ns) OVER earlier, s.start_ns) AS until_ns,
+        coalesce(max(s.end_ns) OVER noncomm_before, s.start_ns) AS until_ns,
     FROM nsys.sweep AS s, has_wait
     WHERE s.item_id IS NULL OR s.role IN ('compute', 'wait')
-    WINDOW earlier AS (
+    WINDOW noncomm_before AS (
         PARTITION BY s.device ORDER BY s.start_ns, s.item_id IS NULL DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )

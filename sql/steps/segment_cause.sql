@@ -33,11 +33,18 @@ crossing_gap AS (
     INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
     WHERE c.start_ns < s.start_ns
 ),
-clipped_gap AS (
-    SELECT c.* EXCLUDE (segment), s.segment, s.start_ns AS clip_start_ns, s.end_ns AS clip_end_ns
+-- stretches are numbered without holes: those of a gap are listed from the one it begins in
+listed_gap AS (
+    SELECT c.*, unnest(range(a.segment, c.segment + 1)) AS part
     FROM crossing_gap AS c
-    INNER JOIN nsys.segment AS s
-        ON s.device = c.device AND s.start_ns < c.end_ns AND s.end_ns > c.start_ns
+    ASOF JOIN nsys.segment AS a ON a.device = c.device AND a.start_ns <= c.start_ns
+),
+clipped_gap AS (
+    SELECT c.* EXCLUDE (segment, part), s.segment, s.start_ns AS clip_start_ns,
+        s.end_ns AS clip_end_ns
+    FROM listed_gap AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.part
+    WHERE s.start_ns < c.end_ns
 ),
 placed_part AS (
     SELECT p.device, p.start_ns, p.end_ns, s.segment, s.end_ns AS segment_end_ns
@@ -45,14 +52,18 @@ placed_part AS (
     ASOF JOIN nsys.segment AS s ON s.device = p.device AND s.start_ns <= p.start_ns
     WHERE p.role = 'comm'
 ),
+crossing_part AS (
+    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM placed_part WHERE end_ns > segment_end_ns) AS p
+    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
+),
 clipped_part AS (
     SELECT device, segment, least(end_ns, segment_end_ns) - start_ns AS length_ns
     FROM placed_part
     UNION ALL
     SELECT p.device, s.segment, least(p.end_ns, s.end_ns) - s.start_ns
-    FROM (SELECT * FROM placed_part WHERE end_ns > segment_end_ns) AS p
-    INNER JOIN nsys.segment AS s
-        ON s.device = p.device AND s.segment > p.segment AND s.start_ns < p.end_ns
+    FROM crossing_part AS p
+    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
 ),
 piece AS (
     SELECT device, segment, launch_starved_ns, blocking_ns, 0 AS comm_blocking_ns,

@@ -88,7 +88,7 @@ def user_page(sources: Sequence[Path]) -> str:
     """The page of the user's own recipes."""
     from nsys_sql.userfiles import extend
 
-    catalog = extend(load_catalog(), sources)
+    catalog = extend(load_catalog(), sources, is_strict=True)
     own = [file for file in recipes_in_order(catalog) if file.is_user]
     return recipes_page(catalog, own, "# Recipes of our own")
 
@@ -380,6 +380,8 @@ def _value(option: click.Option) -> str:
 
 def _help(option: click.Option) -> str:
     default = f" Default: `{option.default}`." if option.show_default else ""
+    if isinstance(option.show_default, str):
+        default = f" Default: {option.show_default}."
     return _cell(f"{option.help or ''}{default}")
 
 

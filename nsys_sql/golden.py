@@ -20,6 +20,7 @@ import nsys_sql
 from nsys_sql.cli import warn, with_model_options
 from nsys_sql.errors import InvariantError, NsysSqlError, UsageError
 from nsys_sql.formats import Report, csv_text
+from nsys_sql.userfiles import is_of
 
 if TYPE_CHECKING:
     from nsys_sql.session import Model
@@ -64,7 +65,9 @@ def compare(
     found = {}
     for trace in map(Path, traces):
         with nsys_sql.open(trace, recipes=source, **options) as model:
-            own = [name for name, file in model.catalog.recipes.items() if _is_of(file, source)]
+            for broken in model.catalog.broken.values():
+                raise broken
+            own = [name for name, file in model.catalog.recipes.items() if is_of(file, source)]
             for name in own:
                 path = base / trace.stem / f"{name}.csv"
                 text = answer(model, name, trace.name)
@@ -83,13 +86,6 @@ def compare(
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text, encoding="utf-8", newline="\n")
     return found
-
-
-def _is_of(file: Any, source: Path) -> bool:
-    return bool(file.is_user) and source.resolve() in (
-        file.path.resolve(),
-        *file.path.resolve().parents,
-    )
 
 
 @click.command()

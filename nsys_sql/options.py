@@ -18,6 +18,18 @@ RANGES = {
     "device": (0, 2**31 - 1),
     "threads": (1, 1024),
 }
+# Variables that SQL files read like parameters, and the options that set and check them.
+_SET_BY = {
+    "anchor_kind": "--anchor",
+    "anchor_pattern": "--anchor",
+    "anchor_message": "--anchor",
+    "per_iteration": "--per-iteration",
+    "skip_first": "--skip-first",
+    "skip_last": "--skip-last",
+    "iteration_from": "--iterations",
+    "iteration_to": "--iterations",
+    "window_mode": "--window",
+}
 _NUMBERS = {
     "BIGINT": r"[+-]?\d{1,18}",
     "INTEGER": r"[+-]?\d{1,9}",
@@ -131,7 +143,15 @@ def parse_iterations(iterations: str | None) -> tuple[int | None, int | None]:
 
 
 def param_value(param: Param, value: object) -> str:
-    """A parameter's value as SQL text of its declared type, or a usage error."""
+    """A parameter's value as SQL text of its declared type, or a usage error.
+
+    What an option sets is no parameter: it would neither be checked nor be told with the result.
+    """
+    if param.name in _SET_BY:
+        option = _SET_BY[param.name]
+        raise UsageError(
+            f"{param.name} is no parameter, it comes from {option}", hint=f"give {option}"
+        )
     if value is None:
         return f"NULL::{param.type}"
     text = str(value).strip()
@@ -140,6 +160,8 @@ def param_value(param: Param, value: object) -> str:
         raise UsageError(
             f"parameter {param.name}={text!r} is not a {param.type}", hint=param.description or None
         )
+    if param.name == "device":  # the option's twin
+        Options(device=int(text)).check()
     return f"CAST({literal(text)} AS {param.type})"
 
 

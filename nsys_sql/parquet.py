@@ -1,8 +1,11 @@
 """A Parquet directory export (`nsys export --type=parquetdir`): one file a table, seen as tables.
 
-Parquet keeps ids unsigned where SQLite keeps them signed, and small numbers in small types. The
-views made here give every column the type and the value that the SQLite export of the same report
-has, so that nothing above them knows the difference.
+What is known of the layout is what programs that read such folders rely on: `<TABLE>.parquet` for
+each table with rows, in a folder `<REPORT>_pqtdir`, with the names of the SQLite export; no such
+folder is at hand here. So no type is taken for granted. Numbers may be of any width and sign (ids
+that SQLite keeps signed are unsigned here), times may be timestamps, text may be binary or a
+dictionary: the views made here give every column the type and the value that the SQLite export of
+the same report has, so that nothing above them knows the difference.
 """
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ def _cast(column: str, declared: str, wanted: str | None) -> tuple[str, str]:
         return _then("BIGINT", wrapped, wanted)
     if declared in _SMALL or declared == "BOOLEAN":
         return _then("BIGINT", f"CAST({column} AS BIGINT)", wanted)
-    if declared == "TIMESTAMP_NS":
+    if declared.startswith("TIMESTAMP"):  # of any unit
         return _then("BIGINT", f"epoch_ns({column})", wanted)
     if declared == "BLOB" and wanted == "VARCHAR":
         return "VARCHAR", f"coalesce(try(decode({column})), CAST({column} AS VARCHAR))"

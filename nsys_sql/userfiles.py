@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -76,23 +76,38 @@ def with_installed(base: Catalog) -> Catalog:
     for name, sources, problem in installed():
         if problem is None:
             try:
-                base = extend(base, sources)
+                base = extend(base, sources, is_strict=True)
             except NsysSqlError as error:
-                problem = f"{error}" + (f"; {error.hint}" if error.hint else "")
+                problem = told(error)
         if problem is not None:
             text = f"the recipes {name} are left out: {problem}"
             base = replace(base, problems=(*base.problems, text))
     return base
 
 
-def extend(base: Catalog, sources: Iterable[str | Path]) -> Catalog:
-    """The catalog with the recipes of each source after its own."""
+def extend(base: Catalog, sources: Iterable[str | Path], *, is_strict: bool = False) -> Catalog:
+    """The catalog with the recipes of each source after its own.
+
+    A recipe whose header is wrong is a UsageError when it is asked for, and named among the
+    problems until then: its neighbours do not suffer. With `is_strict` it is one at once.
+    """
     for source in dict.fromkeys(map(Path, sources)):
-        base = _extend(base, source)
+        base = _extend(base, source, is_strict)
     return base
 
 
-def _extend(base: Catalog, source: Path) -> Catalog:
+def is_of(file: SqlFile, source: str | Path) -> bool:
+    """Whether a file is the user's and came from this source."""
+    path = file.path.resolve()
+    return file.is_user and Path(source).resolve() in (path, *path.parents)
+
+
+def told(error: NsysSqlError) -> str:
+    """An error in one sentence, with its remedy."""
+    return f"{error.message}; {error.hint}" if error.hint else error.message
+
+
+def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
     if source.is_dir():
         folder, paths = source, sorted(source.glob("*.sql"))
         if not paths:
@@ -103,8 +118,16 @@ def _extend(base: Catalog, source: Path) -> Catalog:
         raise UsageError(f"--recipes {source}: there is no such file or folder")
     found: dict[str, dict[str, SqlFile]] = {"recipe": {}, "note": {}, "invariant": {}}
     entries = _manifest(folder / _MANIFEST)
+    broken: dict[str, NsysSqlError] = {}
     for path in paths:
-        file = parse("recipe", path, is_user=True)
+        try:
+            file = parse("recipe", path, is_user=True)
+        except UsageError as error:
+            name = path.name.split(".")[0].replace("_", "-")
+            if is_strict or name in base.recipes:
+                raise
+            broken[name] = error
+            continue
         if file.name in found["recipe"] or file.name in base.recipes:
             other = found["recipe"].get(file.name) or base.recipes[file.name]
             if other.path.resolve() == path.resolve():
@@ -134,10 +157,29 @@ def _extend(base: Catalog, source: Path) -> Catalog:
             **{name: entry for name, (entry, _) in entries.items() if name in found["recipe"]},
         },
     )
-    _check_manifest(catalog, folder / _MANIFEST, entries, found["recipe"], source.is_dir())
-    for file in (*found["recipe"].values(), *found["note"].values(), *found["invariant"].values()):
+    present = found["recipe"].keys() | broken.keys()
+    _check_manifest(catalog, folder / _MANIFEST, entries, present, source.is_dir())
+    for file in (*found["note"].values(), *found["invariant"].values()):
         _check_header(catalog, file)
-    return catalog
+    for file in found["recipe"].values():
+        try:
+            _check_header(catalog, file)
+        except UsageError as error:
+            if is_strict:
+                raise
+            broken[file.name] = error
+    return without(catalog, broken)
+
+
+def without(catalog: Catalog, broken: Mapping[str, NsysSqlError]) -> Catalog:
+    """The catalog less recipes that are wrong, each named among its problems."""
+    texts = (f"the recipe {name} is left out: {told(error)}" for name, error in broken.items())
+    return replace(
+        catalog,
+        recipes={name: file for name, file in catalog.recipes.items() if name not in broken},
+        problems=(*catalog.problems, *texts),
+        broken={**catalog.broken, **broken},
+    )
 
 
 # ---------------------------------------------------------------- the manifest
@@ -194,7 +236,7 @@ def _texts(path: Path, node: yaml.Node) -> tuple[str, ...]:
 
 
 def _check_manifest(
-    catalog: Catalog, path: Path, entries: _Entries, recipes: Mapping[str, SqlFile], is_whole: bool
+    catalog: Catalog, path: Path, entries: _Entries, recipes: Collection[str], is_whole: bool
 ) -> None:
     for name, (entry, line) in entries.items():
         if name not in recipes:
@@ -251,6 +293,11 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
                     f"{where}: {item.name} is set by an option of the command line",
                     hint="read it without @param, or give the parameter another name",
                 )
+    if _result(file.name) in file.inputs:
+        raise UsageError(
+            f"{file.at(_result(file.name))}: the recipe reads its own result",
+            hint="name the CTE or the other recipe that it should read",
+        )
     declared = {param.name for param in file.params} | OPTION_VARIABLES
     for name in file.variables:
         if name not in declared:

@@ -4,11 +4,13 @@ import json
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing, suppress
 
 import duckdb
 import pytest
 
 import nsys_sql
+from conftest import long_test
 from nsys_sql import cli, database, formats, session, shell
 from nsys_sql.catalog import load_catalog
 from nsys_sql.errors import AnswerError, InputError, UsageError
@@ -16,28 +18,63 @@ from nsys_sql.options import Options
 
 CATALOG = load_catalog()
 EXPERT = {"anchor": "nccl:ncclDevKernel_AllReduce*", "per_iteration": 2}
-FIXTURES = {"event_waits": {}, "expert_parallel": EXPERT}
+STEPS = {"anchor": "nvtx:step *", "reference_steps": "1.8ms,1.9ms,1.85ms"}
+# Traces with the options that they are read with. `everything` has rows for every recipe.
+FIXTURES = {"event_waits": {}, "everything": STEPS, "expert_parallel": EXPERT}
+SAMPLES = """
+CREATE TABLE TARGET_INFO_GPU_METRICS (
+    typeId INTEGER, sourceId INTEGER, typeName TEXT, metricId INTEGER, metricName TEXT);
+CREATE TABLE GPU_METRICS (timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER);
+INSERT INTO TARGET_INFO_GPU_METRICS VALUES
+    (589824, 1, 'GPU', 1, 'SM Issue [Throughput %]'),
+    (589824, 1, 'GPU', 2, 'Tensor Active [Throughput %]');
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
+INSERT INTO GPU_METRICS SELECT i * 10000, 589824, 1 + i % 2, i % 97 FROM n;
+"""
 
 
 @pytest.fixture(scope="module")
-def built(fixture_sqlite, tmp_path_factory):
-    """`built(name)`: the database of a fixture with its options, made once."""
+def source(fixture_sqlite, tmp_path_factory):
+    """`source(name)`: a trace, and the options it is read with."""
+    folder = tmp_path_factory.mktemp("source")
+
+    def found(name):
+        if name != "everything":
+            return fixture_sqlite(name), FIXTURES[name]
+        trace, sites = folder / "everything.sqlite", folder / "sites.csv"
+        if not trace.exists():
+            shutil.copy(fixture_sqlite("event_waits"), trace)
+            with closing(sqlite3.connect(trace)) as con:
+                con.executescript(SAMPLES)
+                con.commit()
+            # four launches of each of the two steps, on one thread
+            lines = [f"0,100,{number},model.py:{number % 4 + 10}" for number in range(8)]
+            sites.write_text("\n".join(["rank,thread,ordinal,call_site", *lines]) + "\n")
+        return trace, {**STEPS, "callsites": str(sites)}
+
+    return found
+
+
+@pytest.fixture(scope="module")
+def built(source, tmp_path_factory):
+    """`built(name)`: the database of a trace with its options, made once."""
     folder, made = tmp_path_factory.mktemp("built"), {}
 
     def path(name):
         if name not in made:
+            trace, options = source(name)
             target = folder / f"{name}.duckdb"
-            database.build(fixture_sqlite(name), target, Options(**FIXTURES.get(name, {})))
+            database.build(trace, target, Options(**options))
             made[name] = target
         return made[name]
 
     return path
 
 
-def answers(ask):
-    """What `ask(recipe)` says about every recipe: rows, or the message of the error."""
+def answers(ask, recipes=CATALOG.recipes):
+    """What `ask(recipe)` says about the recipes: rows, or the message of the error."""
     found = {}
-    for name in CATALOG.recipes:
+    for name in recipes:
         try:
             found[name] = ask(name)
         except AnswerError as error:
@@ -56,15 +93,55 @@ def arguments(options):
 # ---------------------------------------------------------------- the same rows everywhere
 
 
-@pytest.mark.parametrize("name", FIXTURES)
-def test_every_recipe_gives_the_same_rows_everywhere(fixture_sqlite, built, capsysbinary, name):
-    trace, options = fixture_sqlite(name), FIXTURES[name]
-    fresh = duckdb.connect()
+MARK = "-- result of "
 
-    def as_script(recipe):
-        rows = fresh.execute(model.script(recipe)).fetchall()
-        fresh.execute("DETACH trace")
-        return rows
+
+def in_stock_shell(arguments, scripts, folder):
+    """What each script of {recipe: script} answers, all in one run of the stock DuckDB shell.
+
+    Without that program, the scripts run in a connection of Python's, which is the same engine.
+    Neither has a home with extensions in it. A recipe that fails is left out.
+    """
+    program, found = shell.stock(), {}
+    if program is None:
+        with duckdb.connect(*arguments[-1:]) as con:
+            for recipe, script in scripts.items():
+                with suppress(duckdb.Error):
+                    found[recipe] = [
+                        [*map(formats.plain, row)] for row in con.sql(script).fetchall()
+                    ]
+        return found
+    text = "".join(f".print {MARK}{name}\n{script}\n" for name, script in scripts.items())
+    done = subprocess.run(
+        [program, "-init", "/dev/null", "-json", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"HOME": str(folder)},
+    )
+    for part in done.stdout.split(MARK)[1:]:
+        recipe, _, rows = part.partition("\n")
+        if rows.strip():
+            found[recipe] = [list(row.values()) for row in json.loads(rows)]
+    return found
+
+
+@pytest.mark.parametrize("name", ["everything", pytest.param("expert_parallel", marks=long_test)])
+def test_every_recipe_gives_the_same_rows_everywhere(source, built, capsysbinary, tmp_path, name):
+    """Python, `run`, `show` in a shell, and a built database in Python, `run` and a shell."""
+    trace, options = source(name)
+
+    def as_command(path):
+        def ask(recipe):
+            code = cli.execute(["run", recipe, str(path), "--format", "json", *arguments(options)])
+            out, err = capsysbinary.readouterr()
+            if code == 4:
+                raise AnswerError(err.decode().removeprefix("Error: ").partition("; ")[0])
+            assert code == 0, (recipe, err)
+            return [list(row.values()) for row in json.loads(out)["rows"]]
+
+        return ask
 
     def as_view(recipe):
         try:
@@ -72,35 +149,37 @@ def test_every_recipe_gives_the_same_rows_everywhere(fixture_sqlite, built, caps
         except duckdb.InvalidInputException as error:
             raise AnswerError(str(error).partition(": ")[2].partition("; ")[0]) from None
 
-    def as_command(recipe):
-        text = ["run", recipe, str(built(name)), "--format", "json", *arguments(options)]
-        code = cli.execute(text)
-        out, err = capsysbinary.readouterr()
-        if code == 4:
-            raise AnswerError(err.decode().removeprefix("Error: ").partition("; ")[0])
-        assert code == 0, (recipe, err)
-        return [list(row.values()) for row in json.loads(out)["rows"]]
-
     with nsys_sql.open(trace, **options) as model:
         wanted = answers(lambda recipe: model.run(recipe).fetchall())
         can_answer = [recipe for recipe, rows in wanted.items() if not isinstance(rows, str)]
-        assert len(can_answer) > 20
         # Scripts and commands start from nothing each time: all of them on one of the traces.
-        for recipe in can_answer if name == "event_waits" else ("verdict", "copies"):
-            assert as_script(recipe) == wanted[recipe], recipe
-    fresh.close()
-    plain = duckdb.connect(str(built(name)), read_only=True)
-    assert answers(as_view) == wanted
-    plain.close()
-    if name != "event_waits":
-        with nsys_sql.open(built(name), **options) as model:
-            assert answers(lambda recipe: model.run(recipe).fetchall()) == wanted
-        return
+        some = [*CATALOG.recipes] if name == "everything" else ["verdict"]
+        scripts = {each: f"{model.script(each)}\nDETACH trace;" for each in some}
     told = {
         recipe: rows if isinstance(rows, str) else [[*map(formats.plain, row)] for row in rows]
         for recipe, rows in wanted.items()
     }
-    assert answers(as_command) == told
+    if name == "everything":  # nothing is shown by recipes that have nothing to say
+        assert [recipe for recipe in CATALOG.recipes if not told[recipe]] == []
+        assert len(can_answer) == len(CATALOG.recipes)
+
+    assert answers(as_command(trace), some) == {recipe: told[recipe] for recipe in some}
+    found = in_stock_shell([], scripts, tmp_path)
+    for recipe in some:
+        assert found.get(recipe, []) == told[recipe], f"the script of {recipe}"
+
+    with duckdb.connect(str(built(name)), read_only=True) as plain:
+        assert answers(as_view) == wanted
+    views = {recipe: f"FROM {recipe.replace('-', '_')};" for recipe in CATALOG.recipes}
+    found = in_stock_shell(["-readonly", str(built(name))], views, tmp_path)
+    assert {recipe: found.get(recipe, []) for recipe in can_answer} == {
+        recipe: told[recipe] for recipe in can_answer
+    }
+    assert found.keys() <= {*can_answer}
+    with nsys_sql.open(built(name), **options) as model:
+        assert answers(lambda recipe: model.run(recipe).fetchall()) == wanted
+    some = ["verdict", "metrics"]
+    assert answers(as_command(built(name)), some) == {recipe: told[recipe] for recipe in some}
 
 
 def test_checks_and_notes_are_the_same_from_a_built_database(fixture_sqlite, built):
@@ -180,7 +259,7 @@ def test_steps_are_taken_from_the_file_and_only_where_they_are_the_same(built):
     assert not {"sweep", "kernel", "dependency"} & same.keys()  # nothing leads there any more
     other = kinds(anchor="nvtx:step *", skip_first=1)
     assert other["budget_window"] == "step"
-    assert other["op"] == "stored"
+    assert other["stream_item"] == "stored"
 
 
 def test_a_parameter_replaces_a_stored_step_and_gives_it_back(fixture_sqlite, built):

@@ -1,6 +1,10 @@
 """Values that DuckDB refuses: text in integer columns, bytes that are no UTF-8, odd types."""
 
+import shutil
 import sqlite3
+
+import duckdb
+import pytest
 
 import nsys_sql
 
@@ -98,6 +102,26 @@ def test_text_in_an_integer_column_counts_as_missing_and_is_counted(tmp_path):
             (3, 6),
             (4, 8),
         ]
+
+
+@pytest.mark.parametrize(("where", "recipe"), [("KERNEL", "budget"), ("RUNTIME", "launches")])
+def test_a_script_repairs_what_run_repairs(fixture_sqlite, tmp_path, where, recipe):
+    """Whether a view, a materialised relation or both read the table that holds the bad values."""
+    trace = shutil.copy(fixture_sqlite("event_waits"), tmp_path / "odd.sqlite")
+    table = f"CUPTI_ACTIVITY_KIND_{where}"
+    write(
+        trace,
+        f"UPDATE {table} SET \"end\" = 'late' WHERE rowid = 3;"
+        f"UPDATE {table} SET correlationId = x'00' WHERE rowid = 5;"
+        "UPDATE StringIds SET value = CAST(x'67ff' AS TEXT) WHERE id = (SELECT min(id) FROM "
+        "StringIds);",
+    )
+    with nsys_sql.open(trace, anchor="nvtx:step *") as model:
+        script = model.script(recipe)
+        counted = [text for text in model.trace.warnings if "count as missing" in text]
+        assert len(counted) == 2
+    with nsys_sql.open(trace, anchor="nvtx:step *") as model, duckdb.connect() as con:
+        assert con.execute(script).fetchall() == model.run(recipe).fetchall() != []
 
 
 def test_columns_without_or_with_other_types_are_read_as_what_they_hold(tmp_path):

@@ -101,6 +101,41 @@ def test_unsigned_ids_wrap_as_in_sqlite(fixture_sqlite, tmp_path):
         assert other.query(query).fetchall() == rows
 
 
+# Other types for the same values: (table, column, expression).
+RETYPED = {
+    "CUPTI_ACTIVITY_KIND_KERNEL": {
+        "start": "make_timestamp_ns(start)",
+        "end": 'make_timestamp_ns("end")',
+        "deviceId": "deviceId::UTINYINT",
+        "streamId": "streamId::DECIMAL(20, 0)",
+        "correlationId": "correlationId::INTEGER",
+        "demangledName": "demangledName::UBIGINT",
+        "gridX": "gridX::USMALLINT",
+    },
+    "CUPTI_ACTIVITY_KIND_MEMCPY": {
+        "start": "make_timestamp(start // 1000)",
+        "end": "make_timestamp(\"end\" // 1000) AT TIME ZONE 'UTC'",
+        "bytes": "bytes::UBIGINT",
+        "copyKind": "copyKind::UTINYINT",
+    },
+    "NVTX_EVENTS": {"text": "text::ENUM ('step 0', 'step 1')", "eventType": "eventType::SMALLINT"},
+    "StringIds": {"id": "id::UBIGINT", "value": "value::BLOB"},
+}
+
+
+def test_no_type_of_a_parquet_column_is_taken_for_granted(fixture_sqlite, tmp_path):
+    trace = fixture_sqlite("event_waits")
+    folder = to_parquet(trace, tmp_path / "x_pqtdir")
+    with duckdb.connect() as con:
+        for table, columns in RETYPED.items():
+            path, new = folder / f"{table}.parquet", tmp_path / "new.parquet"
+            changed = ", ".join(f'{sql} AS "{name}"' for name, sql in columns.items())
+            con.sql(f"SELECT * REPLACE ({changed}) FROM '{path}'").write_parquet(str(new))
+            new.replace(path)
+    with nsys_sql.open(trace) as model, nsys_sql.open(folder) as other:
+        assert answers(other) == answers(model)
+
+
 def test_a_script_on_a_folder_runs_as_it_is(folder):
     with nsys_sql.open(folder) as model:
         script, rows = model.script("budget"), model.run("budget").fetchall()
@@ -136,11 +171,13 @@ def test_queries_on_a_folder_see_no_secrets_and_no_files(folder):
 
 
 def test_other_folders_are_refused_with_what_to_do(tmp_path, folder):
-    empty, arrow = tmp_path / "empty", tmp_path / "arrow"
-    for path in (empty, arrow):
+    empty, arrow, arrows = (tmp_path / name for name in ("empty", "arrow", "arrows"))
+    for path in (empty, arrow, arrows):
         path.mkdir()
     (arrow / "StringIds.arrow").write_bytes(b"ARROW1")
-    for path, words in ((empty, "parquetdir"), (arrow, "--type=parquetdir")):
+    (arrows / "StringIds.arrows").write_bytes(b"")
+    hint = "--type=parquetdir"
+    for path, words in ((empty, "parquetdir"), (arrow, hint), (arrows, hint)):
         with pytest.raises(InputError) as caught:
             nsys_sql.open(path)
         assert words in caught.value.hint

@@ -254,6 +254,127 @@ def test_parameters_that_name_a_relation_are_known():
     assert given and given <= userfiles._RELATION_PARAMETERS
 
 
+# ---------------------------------------------------------------- broken ones beside sound ones
+
+NAMED = HEAD.replace("probe", "{}")
+# Recipe: its text, and what is said of it.
+BROKEN = {
+    "header": (NAMED.replace("@grain", "@grian") + QUERY, "header.sql:3: unknown tag @grian; did"),
+    "relation": (
+        NAMED + QUERY.replace("nsys.op", "nsys.opp"),
+        "relation.sql:7: unknown relation nsys.opp; did you mean 'op'?",
+    ),
+    "syntax": (NAMED + QUERY.replace("min(", ",min("), "syntax.sql:6: syntax error"),
+    "bound": (
+        NAMED + QUERY.replace("start_ns", "begin_ns"),
+        'bound.sql:6: Binder Error: Referenced column "begin_ns" not found in FROM clause!; there',
+    ),
+    "typed": (
+        NAMED + QUERY.replace("min(start_ns)", "min(start_ns)::INTEGER"),
+        "typed.sql:5: column a is declared BIGINT, the query returns INTEGER; cast it: a::BIGINT",
+    ),
+    "own": (
+        NAMED + QUERY.replace("nsys.op", "result_own"),
+        "own.sql:7: the recipe reads its own result",
+    ),
+    "tick": (NAMED + QUERY.replace("nsys.op", "result_tock"), "tick.sql depends on its own"),
+    "tock": (NAMED + QUERY.replace("nsys.op", "result_tick"), "tock.sql depends on its own"),
+    "forbidden": (
+        NAMED + QUERY.replace("nsys.op", "read_csv('x')"),
+        "forbidden.sql:7: table function read_csv()",
+    ),
+}
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A folder with one sound recipe, one that reads its result, and all kinds of broken ones."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write(folder)
+    write(folder, QUERY.replace("min(start_ns)", "min(a) + 1").replace("nsys.op", "result_probe"),
+          HEAD.replace("probe", "above"), "above.sql")  # fmt: skip
+    for name, (text, _) in BROKEN.items():
+        (folder / f"{name}.sql").write_text(text.format(name), encoding="utf-8")
+    return folder
+
+
+def test_broken_recipes_are_left_out_of_a_database_and_named(tiny, mixed, tmp_path, capsys):
+    target = tmp_path / "built.duckdb"
+    assert execute(["build", str(tiny), "-o", str(target), "--recipes", str(mixed)]) == 0
+    warned = capsys.readouterr().err.splitlines()
+    with nsys_sql.open(tiny, recipes=mixed) as model, duckdb.connect(target, read_only=True) as con:
+        ((first,),) = model.run("probe").fetchall()
+        assert con.sql("FROM probe").fetchall() == [(first,)]
+        assert con.sql("FROM above").fetchall() == model.run("above").fetchall() == [(first + 1,)]
+        assert con.sql("FROM devices").fetchall()
+        why = dict(con.sql("SELECT recipe, why_not FROM recipes").fetchall())
+        for name, (_, words) in BROKEN.items():
+            assert sum(words in line for line in warned) == 1, (name, warned)
+            assert str(tiny) in next(line for line in warned if words in line)
+            if name not in ("header", "own"):  # wrong on the face of it: not even a view
+                assert words in why[name]
+                with pytest.raises(duckdb.InvalidInputException) as caught:
+                    con.sql(f"FROM {name}").fetchall()
+                assert words in str(caught.value)
+
+
+def test_a_recipe_that_is_asked_for_must_be_sound_but_not_its_neighbours(tiny, mixed, capsys):
+    given = [str(tiny), "--recipes", str(mixed)]
+    assert execute(["run", "probe", *given, "--format", "csv"]) == 0
+    assert "the recipe header is left out" in capsys.readouterr().err
+    for name, (_, words) in BROKEN.items():
+        assert execute(["run", name, *given]) == 2, name
+        err = capsys.readouterr().err
+        assert words in err.splitlines()[0], err
+    assert execute(["describe", "header", "--recipes", str(mixed)]) == 2
+    assert execute(["list", "--recipes", str(mixed)]) == 0
+    assert "header.sql:3" in capsys.readouterr().err
+    assert docs.main(["--recipes", str(mixed)]) == 2
+    assert golden.main([str(mixed), str(tiny)]) == 2
+
+
+def test_a_report_has_a_section_of_them(tiny, mixed, tmp_path, capsys):
+    given = [str(tiny), "--anchor", "nvtx:step*", "-o"]
+    for suffix in ("md", "json"):
+        out = tmp_path / f"report.{suffix}"
+        assert execute(["report", *given, str(out), "--recipes", str(mixed)]) == 0
+    told = json.loads(out.read_text(encoding="utf-8"))["traces"][0]
+    section = told["sections"][6]
+    assert (section["number"], section["title"]) == (7, "Recipes of your own")
+    assert sorted(section["recipes"]) == ["above", "probe"]
+    assert told["results"]["above"]["rows"][0]["a"] > 0
+    reasons = " ".join(each["reason"] for each in section["not_captured"])
+    for _, words in BROKEN.values():
+        assert words in reasons
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "## 7 Recipes of your own\n" in text and "**what?** (recipe `probe`)" in text
+
+
+def test_attach_leaves_them_out_too(tiny, mixed):
+    with duckdb.connect() as con:
+        model = nsys_sql.attach(con, tiny, "mine", recipes=mixed)
+        assert con.sql("FROM mine.above").fetchall()
+        for name, (_, words) in BROKEN.items():
+            assert sum(words in text for text in model.trace.warnings) == 1, name
+            with pytest.raises(duckdb.CatalogException):
+                con.sql(f"FROM mine.{name}")
+
+
+def test_a_broken_note_costs_the_note_or_its_recipe(tiny, tmp_path, capsys):
+    folder = tmp_path / "mine"
+    (folder / "notes").mkdir(parents=True)
+    write(folder)
+    (folder / "recipes.yaml").write_text("recipes: {probe: {notes: [odd]}}", encoding="utf-8")
+    note = folder / "notes" / "odd.sql"
+    note.write_text("-- odd — what?\nSELECT 'x' AS note FROM nsys.op WHERE nope = 1;\n")
+    target = tmp_path / "built.duckdb"
+    assert execute(["build", str(tiny), "-o", str(target), "--recipes", str(folder)]) == 0
+    assert "the note odd is left out: " in (err := capsys.readouterr().err) and "odd.sql:2" in err
+    with duckdb.connect(target, read_only=True) as con:
+        assert con.sql("FROM probe").fetchall() and con.sql("FROM notes").fetchall() is not None
+
+
 # ---------------------------------------------------------------- installed recipes
 
 

@@ -1,0 +1,269 @@
+"""What the fuzzers of files and of command lines have found, each with its whole kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import nsys_sql
+from fuzz_file import execute
+from nsys_sql import output, partition, source, tasks
+from nsys_sql.catalog import load_catalog
+from nsys_sql.errors import InputError, UsageError
+from nsys_sql.options import Options
+from tracebuilder import TraceBuilder
+
+NO_UTF_8 = "\udcff"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    builder = TraceBuilder()
+    for number in range(3):
+        begin = 1000 * number
+        builder.nvtx(begin, begin + 1000, f"step {number}")
+        builder.call(begin, begin + 100, corr=number + 1)
+        builder.kernel(begin + 200, begin + 700, corr=number + 1)
+    return builder.write(tmp_path / "t.sqlite")
+
+
+def run(*arguments):
+    code, out, err = execute([str(argument) for argument in arguments])
+    return code, out.decode(), err
+
+
+# ---------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        *(("window_mode=x", "--window"), ("skip_first=-4", "--skip-first")),
+        *(("skip_last=1", "--skip-last"), ("per_iteration=0", "--per-iteration")),
+        *(("anchor_kind=cuda", "--anchor"), ("anchor_pattern=%", "--anchor")),
+        *(("anchor_message=x", "--anchor"), ("iteration_from=1", "--iterations")),
+        *(("iteration_to=-1", "--iterations"), ("skip-first=1", "--skip-first")),
+    ],
+)
+def test_what_an_option_sets_is_no_parameter(trace, given, option):
+    code, out, err = run("run", "budget", trace, "--param", given)
+    assert (code, out) == (2, "") and f"give {option}\n" in err
+
+
+def test_every_variable_of_an_option_is_guarded(trace):
+    files = load_catalog()
+    every = {p.name for f in (*files.steps.values(), *files.recipes.values()) for p in f.params}
+    guarded = {*Options().variables(), "anchor_message"} & every
+    assert len(guarded) > 8
+    for name in guarded - {"device"}:
+        with nsys_sql.open(trace) as model, pytest.raises(UsageError, match="is no parameter"):
+            model.run("iterations", **{name: "1"})
+
+
+def test_the_parameter_device_has_the_range_of_its_option(trace):
+    assert run("run", "budget", trace, "--param", "device=-1")[0] == 2
+    assert run("run", "budget", trace, "--param", "device=99999999999")[0] == 2
+    code, out, _ = run("run", "budget", trace, "--param", "device=0", "--format", "json")
+    assert code == 0 and json.loads(out)["parameters"]["device"] == "0"  # told with the result
+
+
+# ---------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize("command", ["run", "sql", "survey", "compare", "history"])
+def test_without_a_format_the_name_of_the_output_decides(trace, tmp_path, command):
+    store = tmp_path / "h.duckdb"
+    parts = ["--partitions", str(tmp_path / "parts"), "--jobs", "1"]
+    lines = {
+        "run": ["run", "budget", trace],
+        "sql": ["sql", trace, "SELECT 1 AS one"],
+        "survey": ["survey", trace, *parts],
+        "compare": ["compare", trace, shutil.copyfile(trace, tmp_path / "u.sqlite"), *parts],
+        "history": ["history", store],
+    }
+    if command == "history":
+        assert run("history", store, "--add", trace, *parts)[0] == 0
+    starts = {"csv": b"", "json": b"{\n", "md": b"#", "txt": b"", "JSON": b"{\n"}
+    if command in ("survey", "compare", "history"):  # one path for all of them, and slow
+        starts = {suffix: starts[suffix] for suffix in ("csv", "txt", "JSON")}
+    for suffix, start in starts.items():
+        target = tmp_path / f"out.{suffix}"
+        code, out, err = run(*lines[command], "-o", target)
+        assert (code, out) == (0, ""), err
+        assert target.read_bytes().startswith(start)
+    first = (tmp_path / "out.csv").read_text().splitlines()[0]
+    assert "," in first or first == "one"
+    assert (tmp_path / "out.txt").read_text() != (tmp_path / "out.csv").read_text()
+    assert run(*lines[command], "-o", tmp_path / "table.csv", "--format", "table")[0] == 0
+    assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "out.txt").read_bytes()
+
+
+def test_a_name_that_the_command_cannot_keep_is_usage(trace, tmp_path):
+    code, _, err = run("run", "budget", trace, "-o", tmp_path / "out.html")
+    assert code == 2 and "would hold no HTML" in err
+    assert run("inspect", trace, "-o", tmp_path / "out.csv")[0] == 2
+    assert run("run", "budget", trace, "-o", tmp_path / "out.html", "--format", "table")[0] == 0
+    assert run("run", "budget", trace, "-o", tmp_path / "out.parquet")[0] == 0
+    assert (tmp_path / "out.parquet").read_bytes()[:4] == b"PAR1"
+
+
+# ---------------------------------------------------------------- values of a query
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("TIMESTAMPTZ '2020-01-01 12:00:00+02'", "2020-01-01 10:00:00+00"),
+        ("[TIMESTAMPTZ '2020-01-01']", "['2020-01-01 00:00:00+00']"),
+        ("TIMETZ '12:00:00+02'", "12:00:00+02"),
+        ("DATE 'infinity'", "infinity"),
+        ("DATE '0044-03-15 (BC)'", "0044-03-15 (BC)"),
+        ("TIMESTAMP '-infinity'", "-infinity"),
+        ("TIMESTAMP '290000-01-01'", "290000-01-01 00:00:00"),
+        ("TIMESTAMP_NS '2020-01-01 00:00:00.123456789'", "2020-01-01 00:00:00.123456789"),
+        ("INTERVAL '1000000 years'", "1000000 years"),
+    ],
+)
+def test_times_come_as_text_as_far_and_as_deep_as_they_go(trace, monkeypatch, value, text):
+    monkeypatch.setenv("TZ", "Pacific/Chatham")
+    code, out, err = run("sql", trace, f"SELECT {value} AS t, 7 AS t", "--format", "json")
+    assert code == 0, err
+    assert json.loads(out)["columns"][0]["name"] == "t"
+    assert f'"t": {json.dumps(text)}' in out or json.loads(out)["rows"] == [{"t": 7}]
+    shown = run("sql", trace, f"SELECT {value} AS t", "--format", "csv")[1]
+    assert text in shown
+
+
+# ---------------------------------------------------------------- arguments that are no text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "budget", "TRACE", "--anchor", f"nvtx:{NO_UTF_8}"],
+        ["run", "budget", "TRACE", "--param", f"a={NO_UTF_8}"],
+        ["run", "budget", "TRACE", "--memory-limit", NO_UTF_8],
+        ["run", f"budget{NO_UTF_8}", "TRACE"],
+        ["sql", "TRACE", f"SELECT '{NO_UTF_8}'"],
+        ["sql", "TRACE", "SELECT 'a\0b'"],
+        ["compare", "TRACE", "TRACE", "--label", f"a={NO_UTF_8}", "--store", "h"],
+        ["run", "budget", "a\0b"],
+        ["build", "TRACE", "-o", f"{NO_UTF_8}.duckdb"],
+        ["survey", "TRACE", "--partitions", NO_UTF_8],
+        ["run", "budget", "TRACE", "-o", f"{NO_UTF_8}.parquet"],
+        ["history", "h.duckdb", "--add", "TRACE", "--partitions", NO_UTF_8],
+    ],
+)
+def test_bytes_that_are_no_text_are_usage(trace, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(os.listdir(tmp_path))
+    code, out, err = run(*(str(trace) if each == "TRACE" else each for each in arguments))
+    assert (code, out) == (2, "") and err.startswith("Error: ") and err.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX only")
+def test_a_trace_under_a_name_that_is_no_text_is_refused_and_a_link_helps(trace, tmp_path):
+    odd = tmp_path / f"{NO_UTF_8}.sqlite"
+    shutil.copyfile(trace, odd)
+    for line in (["run", "budget"], ["inspect"], ["report"], ["show", "budget"], ["survey"]):
+        code, out, err = run(*line, odd)
+        assert (code, out) == (3, "") and "no UTF-8" in err and "a link" in err
+    with pytest.raises(InputError, match="no UTF-8"):
+        nsys_sql.open(odd)
+    (tmp_path / "link.sqlite").symlink_to(odd)
+    assert run("run", "budget", tmp_path / "link.sqlite")[0] == 0
+    # what Python writes itself may have any name
+    assert run("run", "budget", trace, "-o", tmp_path / f"{NO_UTF_8}.csv")[0] == 0
+
+
+def test_an_output_whose_name_is_too_long_is_usage(trace, tmp_path):
+    for command in (["run", "budget", trace], ["build", trace], ["timeline", trace]):
+        target = tmp_path / ("x" * 300 + ".json")
+        code, _, err = run(*command, "-o", target)
+        assert code == 2 and "cannot write" in err
+    with pytest.raises(UsageError, match="cannot write"):
+        output.check_target(tmp_path / "a\0b", [])
+
+
+# ---------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("value", ["nan", "0", "-1"])
+def test_a_limit_of_time_is_a_positive_number(trace, value):
+    code, _, err = run("run", "budget", trace, "--timeout", value)
+    assert code == 2 and "--timeout" in err
+
+
+@pytest.mark.parametrize("value", ["inf", "1e308"])
+def test_a_limit_of_time_may_be_endless(trace, value, recwarn):
+    code, _, err = run("sql", trace, "SELECT 1", "--timeout", value)
+    assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "0", "100.1", "inf"])
+def test_mfu_is_a_share(trace, value):
+    code, _, err = run("report", trace, "--mfu", value)
+    assert code == 2 and "--mfu" in err
+
+
+# ---------------------------------------------------------------- places
+
+
+def test_a_script_for_the_shell_tells_its_errors_on_standard_error(trace):
+    code, out, err = execute(["shell", str(trace), "--builtin"], stdin=b"SELECT 1;\nSELECT x;\n")
+    assert code == 2 and b"1" in out and b"Error" not in out
+    assert err.startswith("Error: ")
+
+
+def test_a_sweep_spares_what_another_process_is_making(trace, tmp_path):
+    folder = tmp_path / "parts"
+    done = partition.ensure(trace, folder, Options())
+    alive = folder / f".part-{done.key}-{source.owner()}-x"
+    dead = folder / f".part-{done.key}-{source.owner().split('.')[0]}.4194303-x"
+    for scratch in (alive, dead):
+        scratch.mkdir()
+    [outcome] = tasks.collect([trace], folder, Options(), jobs=1)
+    tasks._sweep(folder, [outcome])
+    assert alive.is_dir() and not dead.exists()
+
+
+# ---------------------------------------------------------------- the order of rows
+
+
+def test_arrows_of_a_timeline_are_numbered_by_time(fixture_sqlite, tmp_path):
+    path = tmp_path / "t.sqlite"
+    shutil.copyfile(fixture_sqlite("event_waits"), path)
+    answers = []
+    for order in ("rowid", "-rowid"):
+        with closing(sqlite3.connect(path)) as con:
+            con.execute(
+                "CREATE TABLE k AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY " + order
+            )
+            con.execute("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL")
+            con.execute("ALTER TABLE k RENAME TO CUPTI_ACTIVITY_KIND_KERNEL")
+            con.commit()
+        with nsys_sql.open(path, anchor="nvtx:step*") as model:
+            answers.append(model.run("trace-events").fetchall())
+    assert answers[0] == answers[1]
+    arrows = [row[7] for row in answers[0] if row[2] == "arrow_end"]
+    assert arrows == sorted(arrows) and arrows[0] == 1
+
+
+@pytest.mark.parametrize("command", ["survey", "compare"])
+def test_a_wrong_parameter_leaves_no_temporary_folder(trace, tmp_path, monkeypatch, command):
+    import tempfile
+
+    temp = tmp_path / "tmp"
+    temp.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temp))
+    traces = [trace, shutil.copyfile(trace, tmp_path / "u.sqlite")]
+    parts = ["--partitions", tmp_path / "parts", "--jobs", "1"]
+    code, _, err = run(command, *traces, *parts, "--param", "nothing=1")
+    assert code == 2 and "there is no parameter 'nothing'" in err
+    assert list(temp.iterdir()) == []

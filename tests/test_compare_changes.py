@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simulator
+from conftest import long_test
 from nsys_sql import compare_report, partition, report_html
 from nsys_sql.compare import METRICS, Comparison, Side, threshold
 from nsys_sql.errors import UsageError
@@ -599,7 +600,14 @@ CAPTURES = [
 
 
 @pytest.mark.skipif(not CAPTURES, reason="no real exports here: NSYS_REAL_EXPORTS names a folder")
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem[:30])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *CAPTURES[-1:],
+        *(pytest.param(path, marks=long_test) for path in CAPTURES[:-1]),
+    ],
+    ids=lambda path: path.stem[:30],
+)
 def test_a_real_capture_has_not_changed_since_itself(path, tmp_path):
     plain = Options(threads=1)
     part = partition.ensure(path, tmp_path, plain)

@@ -3,7 +3,7 @@
 import pytest
 
 import nsys_sql
-from conftest import GOLDEN
+from conftest import GOLDEN, long_test
 from nsys_sql.catalog import load_catalog, parse
 from nsys_sql.golden import answer
 from nsys_sql.narrow import needed_columns, without
@@ -137,7 +137,13 @@ def test_iterations_need_neither_the_order_of_streams_nor_events():
     assert "event_key" not in sql
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        *RECIPES[::2],
+        *(pytest.param(recipe, marks=long_test) for recipe in RECIPES[1::2]),
+    ],
+)
 def test_the_answer_is_the_same(recipe, fixture_sqlite):
     with nsys_sql.open(fixture_sqlite("example"), keep_steps=False, **options("example")) as model:
         found = answer(model, recipe, "example.sqlite")

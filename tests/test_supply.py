@@ -153,6 +153,7 @@ def changed(file, target, what):
     return target
 
 
+@pytest.mark.usefixtures("signatures_checked")
 @pytest.mark.parametrize("what", ["code", "signature", "length"])
 def test_an_extension_that_nobody_signed_is_refused(
     fixture_sqlite, tmp_path, monkeypatch, capsys, what
@@ -169,6 +170,7 @@ def test_an_extension_that_nobody_signed_is_refused(
     assert "pip install --force-reinstall duckdb-extension-sqlite-scanner==" in err
 
 
+@pytest.mark.usefixtures("signatures_checked")
 def test_the_shipped_extension_is_loaded_with_signatures_checked(fixture_sqlite):
     import nsys_sql
 

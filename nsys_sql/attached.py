@@ -213,8 +213,14 @@ def configure(
             ) from None
 
 
-# Address space for blocks of DuckDB; it costs memory only as far as it is used.
-_BLOCKS = "4GiB"
+def keep_blocks(con: duckdb.DuckDBPyConnection) -> None:
+    """Have blocks that one step frees serve the next one, up to 4 GiB, until the process ends.
+
+    Otherwise they go back to the system, which hands them out (and zeroes them) again: 4 % of a
+    large run, more on a busy host. Only address space is taken in advance.
+    """
+    with contextlib.suppress(duckdb.Error):
+        con.execute("SET block_allocator_memory = '4GiB'")
 
 
 class Attached:
@@ -304,11 +310,6 @@ class Attached:
         # one folder where a private copy has one already
         self._spill = self.folder or spill_folder(options.temp_directory)
         configure(self.con, self._spill, options.threads, options.memory_limit)
-        if not options.keep_steps and options.memory_limit is None:
-            # Blocks that one step frees serve the next one, instead of going back to the system
-            # and being handed out (and zeroed) again: 4 % of a large run.
-            with contextlib.suppress(duckdb.Error):
-                self.con.execute(f"SET block_allocator_memory = '{_BLOCKS}'")
 
     def _load_quietly(self) -> str:
         """Load the extension with downloads off, whatever a caller's connection allows."""

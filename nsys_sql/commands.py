@@ -57,6 +57,10 @@ def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -
     """The model of one trace; what was odd about the file is said when the work is done."""
     with progress(options):
         model = nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options))
+        if options.get("memory_limit") is None:
+            from nsys_sql.attached import keep_blocks
+
+            keep_blocks(model.con)
         with model, _limited(model, options.get("timeout")):
             yield model
             texts = () if options["quiet"] else model.trace.warnings

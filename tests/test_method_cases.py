@@ -303,6 +303,19 @@ def test_of_kernels_that_start_together_the_lowest_id_ends_the_gap(engine: Engin
     assert (gap["next_kernel"], gap["issue_ns"]) == (ELEMENTWISE, 26)
 
 
+@pytest.mark.parametrize("pids", [(100, 200), (200, 100)])
+def test_of_kernels_with_one_id_that_start_together_the_first_process_ends_the_gap(
+    engine: Engine, pids: tuple[int, int]
+) -> None:
+    # two processes on one device number their launches alike; process 100 comes first
+    trace = Trace().launch(1, (0, 2), (10, 20))
+    for pid in pids:
+        name, end = {100: (ELEMENTWISE, 22), 200: (FLASH, 26)}[pid]
+        trace.launch(2, (21, end), (40, 44), name, pid=pid)
+    gap = engine.last_gap(trace)
+    assert (gap["next_kernel"], gap["issue_ns"]) == (ELEMENTWISE, 22)
+
+
 def test_gaps_are_per_device(engine: Engine) -> None:
     # device 0: AAAA 10-20 and 30-40; device 1: 5-60
     trace = Trace().launch(1, (0, 2), (10, 20)).launch(2, (0, 2), (30, 40))

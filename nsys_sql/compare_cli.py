@@ -55,6 +55,9 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     chosen = _chosen(options, form, bool(thresholds))
     sides = _traces(traces, options)
     output.check_target(options["output"], [*sides[0][0], *sides[1][0]])
+    target, store = options["output"], options["store"]
+    if target and store and output.is_same(target, store):
+        raise UsageError("-o would overwrite the history", hint="give the result another name")
     read = [
         _side(paths, mapping, each, options, warn)
         for (paths, mapping), each in zip(sides, _side_options(options), strict=True)
@@ -100,8 +103,9 @@ def _gate(compared: Comparison) -> list[dict[str, Any]]:
             raise AnswerError(
                 f"--fail-on {given.text!r} cannot be told: {given.metric} was not measured on both "
                 "sides",
-                hint="a period takes two steady iterations in a row" * (given.metric == "period")
-                or None,
+                hint="a period takes two steady iterations in a row"
+                if given.metric == "period"
+                else "capture both with --trace=cuda,nvtx: API calls and kernels",
             )
     return found
 

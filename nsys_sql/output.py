@@ -52,7 +52,7 @@ def check_target(output: Path | None, traces: Sequence[Path]) -> None:
     if not has_folder:
         raise UsageError(f"the folder of {output} does not exist", "create it first")
     for trace in traces:
-        if _same(output, trace):
+        if is_same(output, trace):
             raise UsageError(
                 f"-o would overwrite the trace {trace}", "give the result another name"
             )
@@ -70,7 +70,7 @@ def engine_path(path: Path) -> Path:
     return path
 
 
-def _same(output: Path, trace: Path) -> bool:
+def is_same(output: Path, trace: Path) -> bool:
     try:
         return output.samefile(trace)
     except OSError:

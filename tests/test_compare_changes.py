@@ -3,10 +3,11 @@
 import os
 import random
 import re
+import shutil
 import sqlite3
 import statistics
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import simulator
 from conftest import long_test
 from nsys_sql import compare_report, partition, report_html
+from nsys_sql.cli import execute
 from nsys_sql.compare import METRICS, Comparison, Side, threshold
 from nsys_sql.errors import UsageError
 from nsys_sql.options import Options
@@ -491,6 +493,38 @@ def test_what_was_not_measured_is_never_a_pass(lab, capsys):
     none = (*both[:-1], "70:80", "--fail-on", "iteration > +900%")
     assert lab.cli(*none) == 4
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("table", "metric", "code"),
+    [
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "launch_starved", 4),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "dependency_stalled", 4),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "compute_busy", 0),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "compute_busy", 4),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "iteration", 0),
+    ],
+)
+def test_what_a_capture_lacks_is_never_a_pass(
+    fixture_sqlite, tmp_path, capsys, table, metric, code
+):
+    without = shutil.copyfile(fixture_sqlite("example"), tmp_path / "without.sqlite")
+    with closing(sqlite3.connect(without)) as con:
+        con.execute(f"DROP TABLE {table}")
+        con.commit()
+    arguments = [without, without, "--quiet", "--jobs", "1", "--partitions", tmp_path / "parts"]
+    gate = [*arguments, "--result", "gate", "--fail-on", f"{metric} > +1%"]
+    assert execute(["compare", *map(str, gate)]) == code
+    assert ("was not measured" in capsys.readouterr().err) == (code == 4)
+
+
+def test_a_report_never_replaces_its_history(fixture_sqlite, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    trace = str(fixture_sqlite("example"))
+    both = ["compare", trace, trace, "--jobs", "1", "--partitions", "parts", "--format", "json"]
+    assert execute([*both, "--store", "./h.duckdb", "-o", "h.duckdb"]) == 2
+    assert "would overwrite the history" in capsys.readouterr().err
+    assert not (tmp_path / "h.duckdb").exists()
 
 
 def test_from_a_base_of_zero_every_increase_is_more(lab, capsys):

@@ -4,8 +4,11 @@
 -- out of the spread, and the verdict says if it does. From a base of 0 every increase is more than
 -- any percentage.
 --
+-- A metric that a capture could not measure has no row: without API calls nothing says how long the
+-- host took, and without kernels nothing says what computed. What is absent is never 0.
+--
 -- @grain  one row per threshold and pair
--- @reads  pair.threshold, pair.noise, pair.label
+-- @reads  pair.threshold, pair.noise, pair.setting, pair.label
 -- @column threshold VARCHAR - as it was given
 -- @column pair BIGINT - devices or ranks that were compared, see members
 -- @column metric VARCHAR - metric of the budget
@@ -17,7 +20,18 @@
 -- @column verdict VARCHAR - whether the change stands out, see budget
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
 -- @invariant told is_crossed IS NOT NULL
-WITH compared AS (
+WITH recorded AS (
+    SELECT
+        pair,
+        bool_and(list_contains(string_split(coalesce(value, ''), ', '), 'api_call')) AS has_calls,
+        bool_and(
+            list_has_any(string_split(coalesce(value, ''), ', '), ['kernel', 'graph_exec'])
+        ) AS has_kernels,
+    FROM pair.setting
+    WHERE name = 'recorded'
+    GROUP BY pair
+),
+compared AS (
     SELECT
         t.position,
         t.threshold,
@@ -40,6 +54,15 @@ WITH compared AS (
         END AS measured,
     FROM pair.threshold AS t
     INNER JOIN pair.noise AS n ON n.item = t.metric
+    LEFT JOIN recorded AS r ON r.pair = n.pair
+    WHERE (
+        t.metric IN ('iteration', 'period') OR coalesce(r.has_kernels, true)
+    ) AND (
+        t.metric NOT IN (
+            'launch_starved', 'launch_starved_shadowed', 'blocking', 'comm_blocking',
+            'dependency_stalled'
+        ) OR coalesce(r.has_calls, true)
+    )
 )
 SELECT
     c.threshold,

@@ -640,6 +640,9 @@ def execute(arguments: Sequence[str]) -> int:
         # Ctrl-C during a query surfaces as an exception of DuckDB's, which is not imported here.
         if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
             return _interrupted()
+        if type(error).__name__ == "OutOfMemoryException":
+            told = " ".join(str(error).split()).partition(" Possible solutions:")[0]
+            return _fail(f"more memory is needed than allowed: {told}", "raise --memory-limit", 3)
         from nsys_sql import output
 
         if (unwritten := output.failure(error)) is not None and not isinstance(error, OSError):

@@ -310,7 +310,8 @@ class Model:
             )
         if statement.file is not None and statement.file.is_user:
             return userfiles.failed(statement.file, str(error))
-        if isinstance(error, duckdb.OutOfRangeException):
+        is_cast = isinstance(error, duckdb.ConversionException) and "out of range" in text
+        if isinstance(error, duckdb.OutOfRangeException) or is_cast:
             return InputError(
                 f"{self._path} holds a time or an id that no report can have: {text}",
                 hint="copy or export it again",

@@ -166,3 +166,10 @@ def test_standard_output_that_takes_nothing(plain, command, redirect, words):
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert words in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_memory_limit_that_nothing_fits_is_told(fixture_sqlite, capsys):
+    trace = str(fixture_sqlite("example"))
+    for arguments in (["run", "budget", trace], ["sql", trace, "SELECT 1"], ["inspect", trace]):
+        assert execute([*arguments, "--memory-limit", "1KB"]) == 3
+        assert "raise --memory-limit" in capsys.readouterr().err

@@ -366,6 +366,14 @@ def _no_launches(path: Path) -> None:
     steps().write(path, drop=[RUNTIME])
 
 
+def _one_end(path: Path) -> None:
+    """One kernel that ends with time itself: each length is possible, their sum is not."""
+    full(path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f'UPDATE {KERNEL} SET "end" = {MOST} WHERE rowid = 2')
+        database.commit()
+
+
 def _limits(path: Path) -> None:
     """Rows whose every column holds an integer at a limit, but for times that can be."""
     full(path)
@@ -419,6 +427,7 @@ VALUES = [
     Torture("time-at-the-end", _odd_time(MOST - 1, MOST), (0, 3, 4)),
     Torture("time-at-the-start", _odd_time(LEAST, LEAST + 1), (0, 3, 4)),
     Torture("time-across", _odd_time(LEAST, MOST), (3,), words="no report can have"),
+    Torture("one-end-at-the-limit", _one_end, (3,), words="no report can have", is_quick=True),
     Torture("end-before-start", _everywhere('"end" = start - 1'), (4,)),
     Torture(
         "some-end-before-start",

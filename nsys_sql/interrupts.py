@@ -17,9 +17,10 @@ from weakref import WeakSet
 _SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_EVERY_S, _TIMES = 0.05, 20
+_EVERY_S = 0.05
 _connections: WeakSet[Any] = WeakSet()
 _received: list[int] = []
+_handled: list[int] = []
 
 
 def watch(con: Any) -> None:
@@ -30,6 +31,11 @@ def watch(con: Any) -> None:
 def received() -> int | None:
     """The number of the signal that ended the run, if one did."""
     return _received[0] if _received else None
+
+
+def handled() -> None:
+    """The signals so far are dealt with, and the program goes on: leave later queries alone."""
+    _handled[:] = _received
 
 
 def listen() -> None:
@@ -51,11 +57,17 @@ def _raise(number: int, _: object) -> None:
 
 
 def _stop_queries(reader: int) -> None:
-    """Interrupt what runs; more than once, since between two queries it would pass unnoticed."""
+    """Interrupt what runs, and what begins to run until the program ends or has dealt with it.
+
+    Once would not do: between two queries it passes unnoticed, and code that tries whether a query
+    works takes the interruption for an answer.
+    """
+    seen = 0
     while number := os.read(reader, 1):
         if number[0] not in _SIGNALS or signal.getsignal(number[0]) is not _raise:
             continue
-        for _ in range(_TIMES):
+        seen += 1
+        while seen > len(_handled):
             for con in tuple(_connections):
                 with suppress(Exception):  # it may be closed by now
                     con.interrupt()

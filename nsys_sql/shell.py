@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_sql import humanize, render
+from nsys_sql import humanize, interrupts, render
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import Column
 from nsys_sql.docs import recipes_in_order
@@ -138,6 +138,7 @@ class Shell:
             except EOFError:
                 break
             except KeyboardInterrupt:
+                interrupts.handled()
                 pending = ""
                 self.write("\n")
                 continue
@@ -161,11 +162,13 @@ class Shell:
                 self.complain(f"Error: {humanize.clean(f'{error}{hint}')}\n")
                 return error.exit_code
             except KeyboardInterrupt:
+                interrupts.handled()
                 self.write("interrupted\n")
                 return 130
             except RuntimeError as error:  # DuckDB's name for Ctrl-C in a query
                 if "nterrupt" not in str(error):
                     raise
+                interrupts.handled()
                 self.write("interrupted\n")
                 return 130
         return 0

@@ -427,7 +427,14 @@ VALUES = [
     Torture("time-at-the-end", _odd_time(MOST - 1, MOST), (0, 3, 4)),
     Torture("time-at-the-start", _odd_time(LEAST, LEAST + 1), (0, 3, 4)),
     Torture("time-across", _odd_time(LEAST, MOST), (3,), words="no report can have"),
-    Torture("one-end-at-the-limit", _one_end, (3,), words="no report can have", is_quick=True),
+    Torture(
+        "one-end-at-the-limit",
+        _one_end,
+        (3,),
+        words="no report can have",
+        options=(),
+        is_quick=True,
+    ),
     Torture("end-before-start", _everywhere('"end" = start - 1'), (4,)),
     Torture(
         "some-end-before-start",

@@ -624,9 +624,19 @@ def _usage_hint(error: click.ClickException) -> str | None:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors become one line on stderr."""
     try:
+        code = _execute(arguments)
+    except KeyboardInterrupt:  # it came while an error was told
+        return _interrupted()
+    return _interrupted() if interrupts.is_ending() else code
+
+
+def _execute(arguments: Sequence[str]) -> int:
+    try:
         result = cli.main(list(arguments), prog_name="nsys-sql", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except NsysSqlError as error:
+        if interrupts.is_ending():  # an interrupted query fails like any other
+            return _interrupted()
         return _fail(str(error), error.hint, error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message(), _usage_hint(error), error.exit_code)

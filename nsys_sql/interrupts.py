@@ -33,6 +33,11 @@ def received() -> int | None:
     return _received[0] if _received else None
 
 
+def is_ending() -> bool:
+    """Whether a signal ends the run: what fails from then on fails because of it."""
+    return len(_received) > len(_handled)
+
+
 def handled() -> None:
     """The signals so far are dealt with, and the program goes on: leave later queries alone."""
     _handled[:] = _received

@@ -123,7 +123,7 @@ def lines(trace: str, other: str, folder: str) -> list[list[str]]:
         ),
         *(["compare", trace, other, *jobs, "-o", f"{folder}/c{s}"] for s in (".html", ".json")),
     ]
-    return found if os.environ.get("NSYS_SQL_TEST_LONG") else found[::6]
+    return found if os.environ.get("NSYS_SQL_TEST_LONG") else found[::9]
 
 
 def everything(trace: str, other: str, folder: str, threads: str) -> dict[str, str]:

@@ -57,11 +57,11 @@ def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -
     """The model of one trace; what was odd about the file is said when the work is done."""
     with progress(options):
         model = nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options))
-        if options.get("memory_limit") is None:
-            from nsys_sql.attached import keep_blocks
-
-            keep_blocks(model.con)
         with model, _limited(model, options.get("timeout")):
+            if options.get("memory_limit") is None:
+                from nsys_sql.attached import keep_blocks
+
+                keep_blocks(model.con)
             yield model
             texts = () if options["quiet"] else model.trace.warnings
     for text in texts:
@@ -133,7 +133,7 @@ def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> in
         except NsysSqlError as error:
             if len(traces) == 1:
                 raise
-            warn(f"Error: {trace}: {error}" + (f"; {error.hint}" if error.hint else ""))
+            warn(f"Error: {trace}: {error.told}")
             failure = {"message": str(error), "hint": error.hint, "exit_code": error.exit_code}
             path = {"path": str(trace)}
             reports.append(Report(recipe, nsys_sql.__version__, path, failure=failure))

@@ -423,7 +423,7 @@ def main(arguments: Sequence[str]) -> int:
         code = _cli.main(list(arguments), prog_name="nsys_sql.docs", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except NsysSqlError as error:
-        click.echo(f"Error: {error}" + (f"; {error.hint}" if error.hint else ""), err=True)
+        click.echo(f"Error: {error.told}", err=True)
         return error.exit_code
     except click.ClickException as error:
         click.echo(f"Error: {error.format_message()}", err=True)

@@ -21,6 +21,11 @@ class NsysSqlError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    @property
+    def told(self) -> str:
+        """What happened and what to do about it, in one sentence."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
 
 class UsageError(NsysSqlError):
     """The caller asked for something that does not exist, or said it wrongly."""

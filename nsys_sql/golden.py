@@ -119,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
         code = cli.main(list(arguments), prog_name="nsys_sql.golden", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except NsysSqlError as error:
-        warn(f"Error: {error}" + (f"; {error.hint}" if error.hint else ""))
+        warn(f"Error: {error.told}")
         return error.exit_code
     except click.ClickException as error:
         warn(f"Error: {error.format_message()}")

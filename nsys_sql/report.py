@@ -275,8 +275,7 @@ def _miss(section: Section, recipe: str, error: NsysSqlError) -> None:
 
 
 def _reason(recipe: str, error: NsysSqlError) -> str:
-    message = error.message.removeprefix(f"{recipe}: ")
-    return f"{message}; {error.hint}" if error.hint else message
+    return error.told.removeprefix(f"{recipe}: ")
 
 
 def _say_once(sections: Sequence[Section]) -> None:

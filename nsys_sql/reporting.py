@@ -49,7 +49,7 @@ def report(traces: Sequence[Path], options: Options, warn: Warn) -> int:
             if len(traces) == 1:
                 raise
             worst = max(worst, error.exit_code)
-            warn(f"Error: {trace}: {error}" + (f"; {error.hint}" if error.hint else ""))
+            warn(f"Error: {trace}: {error.told}")
             continue
         parts.append(made)
         if made.failure is not None:

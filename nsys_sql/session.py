@@ -714,7 +714,7 @@ class Model:
             except NsysSqlError as error:
                 if not recipe.is_user:
                     raise
-                self._state.unfit[recipe.name] = userfiles.told(error)
+                self._state.unfit[recipe.name] = error.told
                 found[recipe.name] = recipe
         return [*found.values()]
 
@@ -734,7 +734,7 @@ class Model:
             if not recipe.is_user:
                 raise
             self._execute(f"DROP VIEW IF EXISTS {schema}.{view}")
-            self._state.unfit[recipe.name] = userfiles.told(error)
+            self._state.unfit[recipe.name] = error.told
         return self._state.unfit.get(recipe.name)
 
     def _is_captured(self, needs: Sequence[str]) -> bool:
@@ -780,7 +780,7 @@ class Model:
                     try:
                         self._execute(f"DESCRIBE {query}")
                     except duckdb.Error as error:
-                        told = userfiles.told(userfiles.failed(file, str(error)))
+                        told = userfiles.failed(file, str(error)).told
                         self._warn(f"the note {file.name} is left out: {told}")
                         continue
                 yield query

@@ -158,8 +158,7 @@ class Shell:
             try:
                 self.execute(statement)
             except NsysSqlError as error:
-                hint = f"; {error.hint}" if error.hint else ""
-                self.complain(f"Error: {humanize.clean(f'{error}{hint}')}\n")
+                self.complain(f"Error: {humanize.clean(error.told)}\n")
                 return error.exit_code
             except KeyboardInterrupt:
                 interrupts.handled()

@@ -78,7 +78,7 @@ def with_installed(base: Catalog) -> Catalog:
             try:
                 base = extend(base, sources, is_strict=True)
             except NsysSqlError as error:
-                problem = told(error)
+                problem = error.told
         if problem is not None:
             text = f"the recipes {name} are left out: {problem}"
             base = replace(base, problems=(*base.problems, text))
@@ -100,11 +100,6 @@ def is_of(file: SqlFile, source: str | Path) -> bool:
     """Whether a file is the user's and came from this source."""
     path = file.path.resolve()
     return file.is_user and Path(source).resolve() in (path, *path.parents)
-
-
-def told(error: NsysSqlError) -> str:
-    """An error in one sentence, with its remedy."""
-    return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
 def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
@@ -173,7 +168,7 @@ def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
 
 def without(catalog: Catalog, broken: Mapping[str, NsysSqlError]) -> Catalog:
     """The catalog less recipes that are wrong, each named among its problems."""
-    texts = (f"the recipe {name} is left out: {told(error)}" for name, error in broken.items())
+    texts = (f"the recipe {name} is left out: {error.told}" for name, error in broken.items())
     return replace(
         catalog,
         recipes={name: file for name, file in catalog.recipes.items() if name not in broken},

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from nsys_sql.catalog import SqlFile
+from nsys_sql.catalog import SqlFile, code
 
 _WORD = re.compile(r"\w+")
-_COMMENT = re.compile(r"--[^\n]*")
 _BARE_STAR = re.compile(r"(?:\bSELECT|\bDISTINCT|,)\s+\*|\bCOLUMNS\s*\(", re.IGNORECASE)
 _FROM_FIRST = re.compile(r"(?:^|[(;]|\bUNION(?:\s+ALL)?)\s*FROM\s+nsys\.(\w+)", re.IGNORECASE)
 _USE = re.compile(r"\bnsys\.(\w+)")
@@ -38,12 +37,12 @@ def needed_columns(
     found: dict[str, set[str]] = {name: set() for name in narrow}
     for file in readers:
         if not narrow.keys().isdisjoint(file.inputs):
-            _note(file, _COMMENT.sub("", file.body), found, narrow)
+            _note(file, code(file.body), found, narrow)
     kept: dict[str, tuple[str, ...]] = {}
     for file in reversed(makers):
         if file.name not in narrow and narrow.keys().isdisjoint(file.inputs):
             continue
-        text = _COMMENT.sub("", file.body)
+        text = code(file.body)
         if file.name in narrow:
             every = [column.name for column in file.columns]
             # a step that is only counted keeps a column to count
@@ -71,11 +70,11 @@ def without(sql: str, columns: Sequence[str]) -> str:
     depth = 0
     for line in lines[first:last]:
         item.append(line)
-        code = _COMMENT.sub("", line).rstrip()
-        words = _WORD.findall(code.upper())
-        depth += code.count("(") - code.count(")") + words.count("CASE") - words.count("END")
-        if depth == 0 and (code.endswith(",") or line is lines[last - 1]):
-            if (_WORD.findall(code) or [""])[-1] not in columns:
+        text = code(line).rstrip()
+        words = _WORD.findall(text.upper())
+        depth += text.count("(") - text.count(")") + words.count("CASE") - words.count("END")
+        if depth == 0 and (text.endswith(",") or line is lines[last - 1]):
+            if (_WORD.findall(text) or [""])[-1] not in columns:
                 kept += item
             item = []
     return sql if item else "\n".join((*lines[:first], *kept, *lines[last:]))

@@ -90,6 +90,17 @@ every_op AS (
         correlation_id, -3, false
     FROM whole_graph
 ),
+every_event AS (
+    SELECT row_id, 4 AS kind, process, context_id, stream_id, correlation_id, event_id, sync_id
+    FROM nsys.cuda_event
+    WHERE correlation_id IS NOT NULL
+    UNION ALL
+    SELECT row_id, 5, process, context_id, stream_id, correlation_id, event_id, sync_id
+    FROM nsys.sync
+    WHERE correlation_id IS NOT NULL
+      AND stream_id <> 4294967295
+      AND event_id <> 4294967295
+),
 item AS (
     SELECT o.row_id, o.kind, o.start_ns, o.end_ns,
         coalesce(m.gpu_id, o.device_ordinal) AS device, o.process, o.context_id, o.stream_id,
@@ -98,25 +109,13 @@ item AS (
     LEFT JOIN mapped AS m
         ON m.process_pid = (o.process & 16777215) AND m.device_ordinal = o.device_ordinal
     UNION ALL
-    SELECT e.row_id, 4, NULL, NULL, NULL, e.process, e.context_id, e.stream_id, e.correlation_id,
-        NULL, NULL,
+    SELECT e.row_id, e.kind, NULL, NULL, NULL, e.process, e.context_id, e.stream_id,
+        e.correlation_id, NULL, NULL,
         CASE
             WHEN p.is_inferred THEN e.event_id
             WHEN e.sync_id NOT IN (0, 4294967295) THEN e.sync_id
         END
-    FROM nsys.cuda_event AS e, nsys.event_pairing AS p
-    WHERE e.correlation_id IS NOT NULL
-    UNION ALL
-    SELECT s.row_id, 5, NULL, NULL, NULL, s.process, s.context_id, s.stream_id, s.correlation_id,
-        NULL, NULL,
-        CASE
-            WHEN p.is_inferred THEN s.event_id
-            WHEN s.sync_id NOT IN (0, 4294967295) THEN s.sync_id
-        END
-    FROM nsys.sync AS s, nsys.event_pairing AS p
-    WHERE s.correlation_id IS NOT NULL
-      AND s.stream_id <> 4294967295
-      AND s.event_id <> 4294967295
+    FROM every_event AS e, nsys.event_pairing AS p
 ),
 keyed AS (
     SELECT

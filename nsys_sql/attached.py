@@ -281,8 +281,10 @@ class Attached:
         if (longer := source.check_size(path, header)) is not None:
             self.warn(longer)
         self._set_up()
-        warm_up()
-        self.load = self._load_quietly() if is_sqlite else ""
+        self.load = ""
+        if is_sqlite:
+            warm_up()
+            self.load = self._load_quietly()
         taken = self.execute("SELECT database_name FROM duckdb_databases()").fetchall()
         names = chain([CATALOG], (f"{CATALOG}_{number}" for number in range(2, len(taken) + 3)))
         alias = next(name for name in names if (name,) not in taken)

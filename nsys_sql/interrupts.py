@@ -29,8 +29,8 @@ def watch(con: Any) -> None:
 
 
 def received() -> int | None:
-    """The number of the signal that ended the run, if one did."""
-    return _received[0] if _received else None
+    """The number of the signal that ends the run, if one does."""
+    return _received[len(_handled)] if is_ending() else None
 
 
 def is_ending() -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from nsys_sql.cli import execute
+
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 GOLDEN = ROOT / "tests" / "golden"
@@ -76,3 +78,16 @@ def fixture_sqlite(tmp_path_factory):
         return built[name]
 
     return path
+
+
+@pytest.fixture
+def call(capsysbinary, monkeypatch):
+    """`call(*arguments)`: (exit code, stdout, stderr) of one command line."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments):
+        code = execute([str(argument) for argument in arguments])
+        out, err = capsysbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run

@@ -18,19 +18,6 @@ def trace(fixture_sqlite):
     return str(fixture_sqlite("example"))
 
 
-@pytest.fixture
-def call(capsysbinary, monkeypatch):
-    """`call(*arguments)`: (exit code, stdout, stderr) of one command line."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(*arguments):
-        code = execute([str(argument) for argument in arguments])
-        out, err = capsysbinary.readouterr()
-        return code, out.decode(), err.decode()
-
-    return run
-
-
 def process(*arguments, **more):
     command = [sys.executable, "-m", "nsys_sql", *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, **more)

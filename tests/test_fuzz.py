@@ -74,7 +74,7 @@ FINE = Outcome(["run", "budget", "t"], 3, b"", "Error: t is empty; export it aga
         ({"err": "it is empty\n"}, "without a line"),
         ({"err": "Error: \x1b[31m\n"}, "control characters"),
         ({"err": "Error: " + "x" * 2000 + "\n"}, "more than 1500"),
-        ({"new": ["/tmp/x"]}, "files are left"),
+        ({"new": ["left.part"]}, "files are left"),
         ({"is_input_changed": True}, "the input has changed"),
         ({"out": b"half a li"}, "has no end"),
         ({"out": b'{"a": NaN}\n', "arguments": ["run", "--format", "json"]}, "no JSON"),

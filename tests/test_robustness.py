@@ -15,19 +15,6 @@ from tracebuilder import TraceBuilder
 MOST = 2**63 - 1
 
 
-@pytest.fixture
-def call(capsysbinary, monkeypatch):
-    """`call(*arguments)`: (exit code, stdout, stderr) of one command line."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(*arguments):
-        code = execute([str(argument) for argument in arguments])
-        out, err = capsysbinary.readouterr()
-        return code, out.decode(), err.decode()
-
-    return run
-
-
 def steps(builder=None):
     """Three steps of 1000 ns with one kernel each."""
     builder = builder or TraceBuilder()

@@ -110,17 +110,21 @@ def check_told(code: int, err: str) -> None:
     assert code != 1 and all(map(told.match, lines)), err
 
 
+def places(torture, tmp_path):
+    """The bad input with the state of its folder, and another folder for what is written."""
+    path, out = tmp_path / "in" / "t.sqlite", tmp_path / "out"
+    path.parent.mkdir()
+    out.mkdir()
+    torture.make(path)
+    return path, state(path.parent), out
+
+
 # ---------------------------------------------------------------- files
 
 
 @pytest.mark.parametrize("torture", FILES, ids=str)
 def test_a_bad_file_is_refused_in_one_line(torture, call, tmp_path):
-    path = tmp_path / "in" / "t.sqlite"
-    path.parent.mkdir()
-    torture.make(path)
-    before = state(path.parent)
-    out = tmp_path / "out"
-    out.mkdir()
+    path, before, out = places(torture, tmp_path)
     chosen = commands(path, out)
     if not IS_FULL:  # one of each way to open a trace
         chosen = [each for each in chosen if each[:2] == ("run", "budget") or each[0] == "survey"]
@@ -196,12 +200,7 @@ def test_odd_values_are_measured_right_or_refused(torture, call, tmp_path):
 
 
 def check_values(torture, call, tmp_path):
-    path = tmp_path / "in" / "t.sqlite"
-    path.parent.mkdir()
-    torture.make(path)
-    before = state(path.parent)
-    out = tmp_path / "out"
-    out.mkdir()
+    path, before, out = places(torture, tmp_path)
     code, _, err = call("run", "budget", path, *torture.options)
     check_told(code, err)
     assert code in torture.codes, err

@@ -194,6 +194,13 @@ def install(folder: Path) -> Peers | None:
     return Peers(python, home, dict(each.split("=", 1) for each in told.stdout.split()))
 
 
+def kernel_summary(nsys: str) -> str:
+    """The name that this version of nsys has for its summary of kernels: it changed in 2023."""
+    told = subprocess.run([nsys, "--version"], capture_output=True, text=True, check=True).stdout
+    year = re.search(r"\b(20\d\d)\.", told)
+    return "gpukernsum" if year and int(year[1]) < 2023 else "cuda_gpu_kern_sum"
+
+
 def peer_jobs(trace: Path, folder: Path, peers: Peers | None) -> Iterator[Job]:
     """What others do; a line says what is missing."""
     child = str(HERE / "child.py")
@@ -204,8 +211,9 @@ def peer_jobs(trace: Path, folder: Path, peers: Peers | None) -> Iterator[Job]:
     else:
         say("missing: the sqlite3 program is not on PATH")
     if nsys:
-        stats = [nsys, "stats", "--report", "cuda_gpu_kern_sum", "--format", "csv", str(trace)]
-        yield Job("nsys stats cuda_gpu_kern_sum", stats)
+        report = kernel_summary(nsys)
+        stats = [nsys, "stats", "--report", report, "--format", "csv", str(trace)]
+        yield Job(f"nsys stats {report}", stats)
     else:
         say("missing: nsys is not on PATH, so `nsys stats` is not compared")
     yield Job("union: SQL macro", [sys.executable, child, "union", "sql", str(trace)], True)

@@ -86,3 +86,18 @@ def test_unions_agree(way):
     expected = sum(oracle.measure([r[1:] for r in rows if r[0] == d]) for d in range(3))
     prepare, compute = child.WAYS[way]
     assert int(compute(prepare(rows))) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "report"),
+    [
+        ("2022.4.2.1-df9881f", "gpukernsum"),
+        ("2024.2.3.38-242334140272v0", "cuda_gpu_kern_sum"),
+        ("unknown", "cuda_gpu_kern_sum"),
+    ],
+)
+def test_the_kernel_summary_has_the_name_of_its_version(tmp_path, version, report):
+    nsys = tmp_path / "nsys"
+    nsys.write_text(f"#!/bin/sh\necho NVIDIA Nsight Systems version {version}\n")
+    nsys.chmod(0o755)
+    assert run.kernel_summary(str(nsys)) == report

@@ -1,7 +1,10 @@
 -- gap_cut — why did the device not compute during each gap?
 --
--- The gaps with their three pieces (see nsys.gap_call), each once: launch-starved is
--- [start, issued), blocking [issued, unblocked), dependency-stalled [unblocked, end).
+-- The gaps, each once, cut at two points. Until the call that launched its kernel has returned,
+-- the host is what is missing: launch-starved is [start, issued). From there until the kernel's
+-- producer ends, the producer blocks: [issued, unblocked). The rest is dependency-stalled,
+-- [unblocked, end): issued, and no resolved producer explains the delay. A kernel without a call,
+-- or whose call starts after it (skewed clocks), has no issue time.
 --
 -- @grain  one row per gap of a device
 -- @reads  nsys.gap_call, nsys.gap_outermost
@@ -24,12 +27,30 @@
 -- @column shadowed_ns       BIGINT  ns launch-starved time in which the producer itself ran
 -- @column evidence          VARCHAR -  no_launch, graph, unresolved, inferred, resolved or none
 -- @pitfall 7, 8, 21
+WITH gap AS (
+    SELECT * FROM nsys.gap_call WHERE NOT EXISTS (SELECT 1 FROM nsys.gap_outermost)
+    UNION ALL
+    SELECT * FROM nsys.gap_outermost
+),
+issue AS (
+    SELECT
+        *,
+        CASE WHEN call_start_ns <= end_ns THEN least(call_end_ns, end_ns) END AS issue_ns,
+    FROM gap
+),
+issued AS (
+    SELECT *, greatest(start_ns, coalesce(issue_ns, start_ns)) AS issued_ns FROM issue
+)
 SELECT
     device,
     segment,
     start_ns,
     issued_ns,
-    unblocked_ns,
+    -- least and greatest skip NULLs: without a producer they would claim the whole piece
+    CASE
+        WHEN producer_id IS NULL THEN issued_ns
+        ELSE greatest(issued_ns, least(producer_end_ns, end_ns))
+    END AS unblocked_ns,
     end_ns,
     op_id,
     call_start_ns,
@@ -39,26 +60,11 @@ SELECT
     producer_start_ns,
     producer_end_ns,
     producer_role,
-    shadowed_ns,
+    CASE
+        WHEN producer_id IS NULL THEN 0
+        ELSE greatest(
+            0, least(issued_ns, producer_end_ns) - greatest(start_ns, producer_start_ns)
+        )
+    END AS shadowed_ns,
     evidence,
-FROM nsys.gap_call
-WHERE NOT EXISTS (SELECT 1 FROM nsys.gap_outermost)
-UNION ALL
-SELECT
-    device,
-    segment,
-    start_ns,
-    issued_ns,
-    unblocked_ns,
-    end_ns,
-    op_id,
-    call_start_ns,
-    call_end_ns,
-    issue_ns,
-    producer_id,
-    producer_start_ns,
-    producer_end_ns,
-    producer_role,
-    shadowed_ns,
-    evidence,
-FROM nsys.gap_outermost;
+FROM issued;

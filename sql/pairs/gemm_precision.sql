@@ -11,8 +11,10 @@ WITH named AS (
         side,
         count,
         CASE
-            WHEN regexp_matches(key, '(?i)e2m1|nvf4|(^|[^a-z0-9])fp4') THEN 'fp4'
-            WHEN regexp_matches(key, '(?i)e4m3|e5m2|(^|[^a-z0-9])fp8|float8|nvjet_(sm\d+_)?[qr]')
+            WHEN regexp_matches(key, '(?i)e2m1|nvf4|(^|nv|mx|[^a-z0-9])fp4') THEN 'fp4'
+            WHEN regexp_matches(
+                key, '(?i)e4m3|e5m2|(^|mx|[^a-z0-9])fp8|float8|nvjet_(sm\d+_)?[qr]'
+            )
                 THEN 'fp8'
             WHEN regexp_matches(key, '(?i)bf16|bfloat16|nvjet_(sm\d+_)?t') THEN 'bf16'
             WHEN regexp_matches(key, '(?i)f16|half_t|__half|hgemm|h\d+gemm|nvjet_(sm\d+_)?h')

@@ -151,7 +151,7 @@ ranked AS (
             ORDER BY
                 j.reason IS NOT NULL,
                 j.strength,
-                CASE WHEN j.kind = 'nvtx' THEN j.extent_pct // 25 END DESC,
+                CASE WHEN j.kind = 'nvtx' THEN floor(j.extent_pct / 25) END DESC,
                 coalesce(s.is_supported, false) DESC,
                 CASE WHEN j.step_ns > 0 THEN floor(ln(j.step_ns) / 0.05) END DESC NULLS LAST,
                 j.per_iteration,

@@ -16,6 +16,7 @@ GOLDEN = ROOT / "tests" / "golden"
 long_test = pytest.mark.skipif(
     not os.environ.get("NSYS_SQL_TEST_LONG"), reason="NSYS_SQL_TEST_LONG=1 runs it"
 )
+MACROS: dict[str, str] = {}  # as the connection of `ask` knows them
 CHECKED: list[str] = []  # tests that want signatures of extensions checked, while they run
 
 
@@ -91,3 +92,52 @@ def call(capsysbinary, monkeypatch):
         return code, out.decode(), err.decode()
 
     return run
+
+
+def written(value):
+    """A row, or a value in it, as SQL."""
+    if isinstance(value, tuple | list):
+        inside = ", ".join(map(written, value))
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else str(value)
+
+
+@pytest.fixture(scope="session")
+def bare():
+    """A DuckDB without a trace: only the schemas that SQL files name."""
+    with duckdb.connect(config={"threads": 1}) as con:
+        for schema in ("nsys", "rank", "pair", "store"):
+            con.execute(f"CREATE SCHEMA {schema}")
+        yield con
+
+
+@pytest.fixture
+def ask(bare):
+    """`ask(file, {table: (columns, rows)}, variable=value)`: what a file of sql/ answers."""
+    made = {}
+    for path in sorted((ROOT / "sql" / "macros").glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        if MACROS.get(path.name) != text:  # it stays the same, but where tests/mutate.py changes it
+            bare.execute(text)
+            MACROS[path.name] = text
+
+    def answer(file, tables, **variables):
+        for name, (columns, rows) in tables.items():
+            if made.get(name) != (columns, values := ", ".join(map(written, rows))):
+                bare.execute(f"CREATE OR REPLACE TABLE {name} ({columns})")
+                made[name] = (columns, values)
+                if rows:
+                    bare.execute(f"INSERT INTO {name} VALUES {values}")
+        for name, value in variables.items():
+            bare.execute(f"SET VARIABLE {name} = ?", [value])
+        try:
+            return bare.execute((ROOT / f"sql/{file}.sql").read_text(encoding="utf-8")).fetchall()
+        finally:
+            for name in variables:
+                bare.execute(f"RESET VARIABLE {name}")
+
+    yield answer
+    for name in made:
+        bare.execute(f"DROP TABLE {name}")

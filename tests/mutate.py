@@ -2,6 +2,7 @@
 
     python tests/mutate.py                                   # everything: hours
     python tests/mutate.py --sample 0.1 sql/steps sql/recipes
+    python tests/mutate.py --each 40,steps=100               # 40 of every folder, 100 of steps
     python tests/mutate.py sql/steps/sweep.sql --list        # only show the mutants
 
 The tree is copied first, so nothing in the checkout is ever changed and nobody's editing disturbs a
@@ -22,6 +23,7 @@ import argparse
 import gc
 import hashlib
 import json
+import math
 import os
 import resource
 import shutil
@@ -34,6 +36,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +58,14 @@ MODULES = (
     *("golden", "checks_bite", "mutants", "method_cases", "oracle_agreement", "intervals"),
     *("iterations", "diagnosis", "communication", "copies", "launches", "metrics", "capture"),
     *("taxonomy", "opportunities", "timeline", "callsites", "reference", "simulator"),
-    *("robustness", "engine_adapt", "engine_model", "engine_values"),
+    *("robustness", "engine_adapt", "engine_model", "engine_values", "small_tables"),
+    *("small_steps", "small_recipes", "small_adapters", "small_macros"),
 )
-ACROSS = ("compare", "survey")
-MANY = 20  # files that a module reads by itself; above, it looks at all of them
-PASSED, KILLED, INVALID, BROKEN = 0, 1, 2, 3
+ACROSS = ("compare", "compare_changes", "survey", "small_ranks", "small_pairs")
+WORKERS = ("dask", "two_processes", "kills_its_worker")
+KEPT = 100  # models that stay open though nobody uses them
+MANY = 20  # files that a module or a test reads by itself; above, it looks at all of them
+PASSED, KILLED, INVALID, BROKEN, LATE = range(5)
 _SQL_ERRORS = ("ParserException", "BinderException", "CatalogException")
 
 
@@ -88,6 +94,19 @@ def sampled(found: Sequence[Mutant], share: float, seed: int) -> list[Mutant]:
     return [mutant for number, _, _, mutant in drawn if number < share]
 
 
+def in_turn(drawn: Sequence[Mutant], sizes: str) -> list[Mutant]:
+    """The first mutants of every folder in turn; sizes: "40,steps=100" for 40, and 100 of steps."""
+    default, *others = sizes.split(",")
+    limits = dict(each.split("=") for each in others)
+    ahead: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in drawn:
+        folder = mutant.file.split("/")[1]
+        if len(ahead[folder]) < int(limits.get(folder, default)):
+            ahead[folder].append(mutant)
+    turns = zip_longest(*ahead.values())
+    return [mutant for turn in turns for mutant in turn if mutant is not None]
+
+
 def equivalents() -> set[tuple[str, str, str]]:
     """(file, line before, line after) of what is known to change no answer."""
     if not EQUIVALENT.is_file():
@@ -113,6 +132,7 @@ class Warm:
         self.across: list[Any] = []
         self.covered: dict[str, set[str]] = defaultdict(set)
         self.direct: dict[str, set[str]] = defaultdict(set)
+        self.alone: dict[str, set[str]] = defaultdict(set)
         self.item = ""
         self.is_child = False
         self.refused: set[str] = set()
@@ -141,10 +161,12 @@ class Warm:
             if path.suffix == ".sql" and path.is_relative_to(ROOT / "sql"):
                 module = keep.item.partition("::")[0]
                 keep.direct[module].add(path.relative_to(ROOT).as_posix())
+                keep.alone[keep.item].add(path.relative_to(ROOT).as_posix())
             return read_text(path, *arguments, **options)
 
         Path.read_text = noted_text  # type: ignore[method-assign]
         opened = session.open
+        users: Counter[tuple[str, str]] = Counter()
 
         def open_again(trace: Any, options: Any = None) -> Any:
             checked = options or session.Options()
@@ -167,16 +189,30 @@ class Warm:
                     return model
                 model._path_before = path
                 keep.models[key] = model
+                users[key] = 0
             elif model._path_before != path:
                 model._path = path
+            users[key] += 1
             return model
 
         session.open = open_again
         close = session.Model.close
-        session.Model.close = lambda model: (
-            None if model in keep.models.values() and not model._state.is_locked else close(model)
-        )
+
+        def close_later(model: Any) -> None:
+            kept = next((key for key, each in keep.models.items() if each is model), None)
+            if kept is None or model._state.is_locked:
+                close(model)
+                return
+            users[kept] -= 1
+            keep.models[kept] = keep.models.pop(kept)  # the last one used stands last
+            unused = [key for key in keep.models if users[key] <= 0]
+            for key in unused[: max(0, len(unused) - KEPT)]:
+                close(keep.models.pop(key))
+
+        session.Model.close = close_later
         attached.Attached.check_unchanged = lambda self: None
+        # Address space of 4 GiB for each model is more than the system lets a process fork.
+        attached.keep_blocks = lambda con: None
 
         make, execute_file = session.Model._make, session.Model._execute_file
         run, build = across.Across._run, across.Across._build
@@ -319,6 +355,16 @@ def _folders_of(files: Any) -> tuple[str, str]:
 
 
 # ------------------------------------------------------------------------------------- the run
+def fork() -> int:
+    """os.fork(), tried again while the machine has no memory left."""
+    for _ in range(60):
+        try:
+            return os.fork()
+        except OSError:
+            time.sleep(5)
+    return os.fork()
+
+
 def keep_fixtures() -> None:
     """Let pytest tear down what belongs to one test only: fixtures of modules stay for the next."""
     from _pytest.runner import SetupState
@@ -354,6 +400,11 @@ class Runner:
         self.items: dict[str, Any] = {}
         self.order: dict[str, list[str]] = {}
         self.killers: dict[str, Counter[str]] = defaultdict(Counter)
+        self.sound: dict[tuple[str, ...], int] = {}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leave out tests of worker processes: those see no mutant, and do not outlive a fork."""
+        items[:] = [item for item in items if not any(word in item.name for word in WORKERS)]
 
     def pytest_collection_finish(self) -> None:
         self.warm.install()
@@ -373,45 +424,18 @@ class Runner:
         )
         gc.collect()
         gc.freeze()
-        self._control()
-        todo = chosen(self.arguments)
-        jobs = [os.fork() or self._work(number, todo) for number in range(self.arguments.jobs)]
-        for pid in jobs:
-            os.waitpid(pid, 0)
-        return True
-
-    def _control(self) -> None:
-        """Every test once more in a child, with nothing changed: who fails there tells nothing."""
+        self.warm.item = ""  # what is read from now on, no test reads
         for module in [*self.warm.direct]:
             if len(self.warm.direct[module]) > MANY:
                 del self.warm.direct[module]
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if not pid:
-            try:
-                os.close(reading)
-                overlay = Path(tempfile.mkdtemp(prefix="mutate-"))
-                shutil.copytree(ROOT / "sql", overlay / "sql")
-                shutil.copy(ROOT / "recipes.yaml", overlay)
-                self._quiet()
-                file = "sql/macros/statistic.sql"
-                text = (ROOT / file).read_text(encoding="utf-8")
-                forget_fixtures(self.items.values(), self.warm.direct)
-                self.warm.mutate(file, text, overlay)
-                for nodeid in self.items:
-                    if nodeid not in self.broken and (why := self._fails(nodeid)):
-                        os.write(writing, f"{nodeid}\t{why}\n".encode())
-                shutil.rmtree(overlay)
-            finally:
-                os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as pipe:
-            told = [line.rstrip("\n").split("\t") for line in pipe]
-        os.waitpid(pid, 0)
-        self.broken.update(nodeid for nodeid, _ in told)
-        print(f"{len(told)} more fail when they run again:", flush=True)
-        for nodeid, why in told:
-            print(f"  {nodeid}: {why}", flush=True)
+        for nodeid, files in self.warm.alone.items():
+            if len(files) <= MANY:
+                self.warm.covered[nodeid] |= files
+        todo = chosen(self.arguments)
+        jobs = [fork() or self._work(number, todo) for number in range(self.arguments.jobs)]
+        for pid in jobs:
+            os.waitpid(pid, 0)
+        return True
 
     def _fails(self, nodeid: str) -> str:
         """Why a test fails, in a line; nothing where it passes."""
@@ -447,10 +471,17 @@ class Runner:
             shutil.copytree(ROOT / "sql", overlay / "sql")
             shutil.copy(ROOT / "recipes.yaml", overlay)
             with (self.output.with_suffix(f".{number}")).open("w", encoding="utf-8") as file:
-                for mutant in todo[number :: self.arguments.jobs]:
-                    outcome = self._judge(mutant, overlay)
-                    file.write(json.dumps(outcome) + "\n")
-                    file.flush()
+                first, *more = map(float, str(self.arguments.budget).split(","))
+                left = [(each, None) for each in todo[number :: self.arguments.jobs]]
+                for budget in (first, *more):
+                    survived = []
+                    for mutant, before in left:
+                        outcome = self._judge(mutant, overlay, budget, before)
+                        file.write(json.dumps(outcome) + "\n")
+                        file.flush()
+                        if outcome["result"] == "survived":
+                            survived.append((mutant, outcome))
+                    left = survived
             shutil.rmtree(overlay)
             code = 0
         except BaseException:
@@ -467,13 +498,11 @@ class Runner:
                 for nodeid in self.items
                 if nodeid not in self.broken and file in covered.get(nodeid, ())
             ]
-            again = [each for each, read in self.warm.direct.items() if each and file in read]
-            if file.startswith("sql/facts/"):
-                again += ACROSS_FILES
+            again = tuple(self._again(file))
             found += [
                 nodeid
                 for nodeid in self.items
-                if nodeid.startswith(tuple(again)) and nodeid not in {*found, *self.broken}
+                if nodeid.startswith(again) and nodeid not in {*found, *self.broken}
             ]
             found.sort(key=lambda each: (len(covered[each]) // 8, self.seconds[each], each))
             # Every fourth is one of the longest, which see most: random traces, for instance.
@@ -485,20 +514,69 @@ class Runner:
             ]
             self.order[file] = list(dict.fromkeys(mixed))
         here, anywhere = self.killers[file], self.killers[""]
-        return sorted(self.order[file], key=lambda each: (-here[each], -anywhere[each]))
+        sound = [each for each in self.order[file] if each not in self.broken]
+        return sorted(sound, key=lambda each: (-here[each], -anywhere[each]))
 
-    def _judge(self, mutant: Mutant, overlay: Path) -> dict[str, Any]:
+    def _judge(
+        self, mutant: Mutant, overlay: Path, budget: float, before: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What becomes of a mutant; one that survived `before` meets the tests that are left."""
         source = (ROOT / mutant.file).read_text(encoding="utf-8")
         was, becomes = mutant.shown(source)
         candidates = self._candidates(mutant.file)
+        passed = list(before["passed"]) if before else []
+        left = [each for each in candidates if each not in {*passed}]
         began = time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        text = mutant.apply(source)
+        code, told = self._fork(mutant.file, text, overlay, left, budget)
+        while code != PASSED and told and (alone := self._alone(mutant.file, told[-1], overlay)):
+            # That test says the same of the file as it is, so it says nothing here.
+            if alone == INVALID:
+                self.warm.refused.add(told[-1])
+            else:
+                self.broken.add(told[-1])
+                print(f"  {told[-1]} fails when it runs again", flush=True)
+            passed += told[:-1]
+            left = [each for each in left if each not in {*passed, *self.broken}]
+            code, told = self._fork(mutant.file, text, overlay, left, budget)
+        result = {PASSED: "survived", KILLED: "killed", INVALID: "invalid", LATE: "timeout"}[code]
+        if result == "killed":
+            self.killers[mutant.file][told[-1]] += 1
+            self.killers[""][told[-1]] += 1
+        spent = time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        return {
+            "file": mutant.file,
+            "line": mutant.line,
+            "start": mutant.start,
+            "kind": mutant.kind,
+            "was": was,
+            "becomes": becomes,
+            "result": result,
+            "by": told[-1] if result in ("killed", "timeout") else "",
+            "passed": [*passed, *told] if result == "survived" else [],
+            "of": len(candidates),
+            "seconds": round(spent - began + (before["seconds"] if before else 0), 2),
+        }
+
+    def _alone(self, file: str, nodeid: str, overlay: Path) -> int:
+        """What a test says when it runs again, and the file stays as it is."""
+        key = (nodeid, *sorted(self._again(file)))
+        if key not in self.sound:
+            text = (ROOT / file).read_text(encoding="utf-8")
+            self.sound[key], _ = self._fork(file, text, overlay, [nodeid], 1)
+        return self.sound[key]
+
+    def _fork(
+        self, file: str, text: str, overlay: Path, candidates: Sequence[str], budget: float
+    ) -> tuple[int, list[str]]:
+        """Tests in a child where `text` is in the place of a file: what came out, and who ran."""
         reading, writing = os.pipe()
-        pid = os.fork()
+        pid = fork()
         if not pid:
             code = BROKEN
             try:
                 os.close(reading)
-                code = self._child(mutant, source, overlay, candidates, writing)
+                code = self._child(file, text, overlay, candidates, writing, budget)
             except BaseException:
                 os.write(writing, f"! {traceback.format_exc()}".encode())
                 code = BROKEN
@@ -508,60 +586,44 @@ class Runner:
         with os.fdopen(reading) as pipe:
             told = pipe.read().splitlines()
         _, status = os.waitpid(pid, 0)
-        shutil.copy(ROOT / mutant.file, overlay / mutant.file)
-        signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -1
-        last = told[-1] if told else ""
+        shutil.copy(ROOT / file, overlay / file)
+        if os.WIFSIGNALED(status):
+            is_late = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
+            return LATE if is_late else KILLED, told
+        code = os.WEXITSTATUS(status)
         if code == BROKEN:
             raise RuntimeError("\n".join(told))
-        if signalled:
-            result = "timeout" if signalled == signal.SIGPROF else "killed"
-        else:
-            result = {PASSED: "survived", KILLED: "killed"}.get(code, "invalid")
-        if result == "killed":
-            self.killers[mutant.file][last] += 1
-            self.killers[""][last] += 1
-        return {
-            "file": mutant.file,
-            "line": mutant.line,
-            "kind": mutant.kind,
-            "was": was,
-            "becomes": becomes,
-            "result": result,
-            "by": last if result in ("killed", "timeout") else "",
-            "tests": len(told) if result == "survived" else 0,
-            "of": len(candidates),
-            "seconds": round(
-                time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - began,
-                2,
-            ),
-        }
+        return (code if code in (PASSED, KILLED) else INVALID), told
+
+    def _again(self, file: str) -> set[str]:
+        """The test modules that read a file themselves, so that their fixtures are made anew."""
+        found = {each for each, read in self.warm.direct.items() if each and file in read}
+        return found | {*ACROSS_FILES} if file.startswith("sql/facts/") else found
 
     def _child(
         self,
-        mutant: Mutant,
-        source: str,
+        file: str,
+        text: str,
         overlay: Path,
         candidates: Sequence[str],
         writing: int,
+        budget: float,
     ) -> int:
-        budget = self.arguments.budget
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._quiet()
         until = time.process_time() + budget
-        again = {each for each, read in self.warm.direct.items() if mutant.file in read}
-        if mutant.file.startswith("sql/facts/"):
-            again.update(ACROSS_FILES)
-        forget_fixtures(self.items.values(), again)
-        self.warm.mutate(mutant.file, mutant.apply(source), overlay)
+        forget_fixtures(self.items.values(), self._again(file))
+        self.warm.mutate(file, text, overlay)
         self.warm.watch_errors()
         for nodeid in candidates:
             if time.process_time() > until:
                 break
             os.write(writing, f"{nodeid}\n".encode())
             # A test that takes far longer than it did hangs, or joins everything with everything.
-            signal.setitimer(signal.ITIMER_PROF, 10 + 20 * self.seconds[nodeid])
+            signal.setitimer(signal.ITIMER_PROF, 10 + 10 * self.seconds[nodeid])
+            signal.setitimer(signal.ITIMER_REAL, 150 + 150 * self.seconds[nodeid])
             if self._fails(nodeid):
                 return KILLED
         return PASSED
@@ -575,6 +637,8 @@ def chosen(arguments: argparse.Namespace) -> list[Mutant]:
     files = catalogue(ROOT, arguments.files)
     everything = [mutant for file, text in files.items() for mutant in mutants(file, text)]
     found = sampled(everything, arguments.sample, arguments.seed)
+    if arguments.each:
+        found = in_turn(found, arguments.each)
     if arguments.again:
         lines = Path(arguments.again).read_text(encoding="utf-8").splitlines()
         before = [json.loads(line) for line in lines]
@@ -590,36 +654,64 @@ def chosen(arguments: argparse.Namespace) -> list[Mutant]:
 
 # -------------------------------------------------------------------------------------- the score
 def score(outcomes: Iterable[dict[str, Any]]) -> str:
-    """A table of the score by folder, and the survivors."""
+    """A table of the score by folder, and the survivors. What is said last of a mutant counts."""
     known = equivalents()
+    final = {tuple(each[name] for name in KEY): each for each in outcomes}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     left = []
-    for each in outcomes:
+    for each in final.values():
         result = each["result"]
         if result == "survived":
             if (each["file"], each["was"], each["becomes"]) in known:
                 result = "equivalent"
             else:
                 left.append(each)
-        folder = each["file"].split("/")[1]
-        for name in (folder, "all"):
-            counts[name][result] += 1
-    lines = ["| folder | mutants | killed | timeout | survived | equivalent | score |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for folder in (*FOLDERS, "all"):
+        counts[each["file"].split("/")[1]][result] += 1
+    sizes: Counter[str] = Counter()
+    for file, text in catalogue(ROOT, [f"sql/{folder}" for folder in counts]).items():
+        sizes[file.split("/")[1]] += len(mutants(file, text))
+    lines = ["| folder | of | mutants | killed | timeout | survived | equivalent | score | 95 % |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    strata = []
+    for folder in FOLDERS:
         if folder not in counts:
             continue
         of = counts[folder]
         dead, alive = of["killed"] + of["timeout"], of["survived"]
         numbers = (dead + alive + of["equivalent"], of["killed"], of["timeout"], alive)
-        shown = " | ".join(map(str, (*numbers, of["equivalent"])))
-        lines.append(f"| {folder} | {shown} | {100 * dead / max(1, dead + alive):.1f} % |")
+        shown = " | ".join(map(str, (sizes[folder], *numbers, of["equivalent"])))
+        low, high = interval(dead, dead + alive)
+        share = dead / max(1, dead + alive)
+        lines.append(
+            f"| {folder} | {shown} | {share:.0%} | {low:.0%}-{high:.0%} |".replace("%", " %")
+        )
+        strata.append((sizes[folder], share, dead + alive))
+    total = sum(size for size, _, _ in strata)
+    mean = sum(size * share for size, share, _ in strata) / max(1, total)
+    # The error of a stratified mean; a share of 0 or 1 in a small sample is taken as less certain.
+    wide = [(size, (share * n + 1) / (n + 2), n) for size, share, n in strata]
+    error = sum((size / total) ** 2 * p * (1 - p) / max(1, n) for size, p, n in wide) ** 0.5
+    lines.append(f"All, each folder by its size: {mean:.1%}, give or take {1.96 * error:.1%}")
     lines.append("")
     for each in left:
-        lines.append(f"{each['file']}:{each['line']}: {each['kind']} ({each['tests']} tests)")
+        tests = f"{len(each['passed'])} of {each['of']} tests"
+        lines.append(f"{each['file']}:{each['line']}: {each['kind']} ({tests})")
         lines.append(f"  - {each['was']}")
         lines.append(f"  + {each['becomes']}")
     return "\n".join(lines)
+
+
+KEY = ("file", "kind", "start", "was", "becomes")
+
+
+def interval(dead: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share."""
+    if not of:
+        return 0.0, 1.0
+    z2 = 1.96**2
+    middle = (dead + z2 / 2) / (of + z2)
+    half = 1.96 * math.sqrt(dead * (of - dead) / of + z2 / 4) / (of + z2)
+    return middle - half, middle + half
 
 
 # ----------------------------------------------------------------------------------------- command
@@ -642,10 +734,17 @@ def main() -> int:
     )
     parser.add_argument("files", nargs="*", help="SQL files or folders, from the root; all if none")
     parser.add_argument("--sample", type=float, default=1.0, help="share of the mutants (1)")
+    parser.add_argument(
+        "--each",
+        metavar="N,steps=M",
+        help="the first N mutants of each folder (M of steps), in turn",
+    )
     parser.add_argument("--seed", type=int, default=1, help="which of them (1)")
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time (2)")
     parser.add_argument(
-        "--budget", type=float, default=60, help="CPU seconds of tests for each (60)"
+        "--budget",
+        default="10,50",
+        help="CPU seconds of tests for each, then more for those that survived (10,50)",
     )
     parser.add_argument("--tests", help="comma list of test files to use, without test_ and .py")
     parser.add_argument("--again", metavar="FILE", help="only what survived in this outcome")
@@ -678,6 +777,8 @@ def main() -> int:
                 "NSYS_SQL_MUTATE": folder,
                 "PYTHONPATH": folder,
                 "PYTHONDONTWRITEBYTECODE": "1",
+                # One thread, and no check of an extension's signature at every connection.
+                "PYTEST_XDIST_WORKER": "mutate",
             }
             command = [sys.executable, f"{folder}/tests/mutate.py", *sys.argv[1:]]
             command += ["--output", str(output)]
@@ -712,7 +813,7 @@ def default_tests(files: Sequence[str]) -> tuple[str, ...]:
     if files and not any(each.startswith(across) for each in files):
         return MODULES
     if files and all(each.startswith(across) for each in files):
-        return ("checks_bite", "mutants", *ACROSS)
+        return ("checks_bite", "mutants", "small_tables", *ACROSS)
     return (*MODULES, *ACROSS)
 
 

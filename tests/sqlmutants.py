@@ -91,7 +91,9 @@ class _Tokens:
                     cases += 1
                 elif word == "END" and cases:
                     cases -= 1
-                elif not cases and (word in stops or word == ";"):
+                elif cases or (word == "FROM" and self.words[at - 1] == "DISTINCT"):
+                    continue
+                elif word in stops or word == ";":
                     return at
         return len(self.tokens)
 
@@ -166,13 +168,13 @@ def _changes(source: str, read: _Tokens) -> Iterator[_Change]:
         depth = read.depths[at]
         before = words[at - 1] if at else ""
         after = words[at + 1] if at + 1 < len(words) else ""
-        if word in _COMPARE:
+        if word in _COMPARE and not _is_shift(read, at):
             yield ("comparison", *place(at), _COMPARE[word])
         elif word == "BETWEEN":
             between.append(depth)
         elif word == "AND" and between and between[-1] == depth:
             between.pop()
-        elif word in _LOGIC:
+        elif word in _LOGIC and before != "CREATE":
             yield ("and/or", *place(at), _LOGIC[word])
         elif word in _SIGN and at and _OPERAND_ENDS.search(source[: tokens[at - 1].end + 1]):
             if before not in _CLAUSES and before not in ("AND", "OR", "BETWEEN", "IN", "BY"):
@@ -254,6 +256,17 @@ def _changes(source: str, read: _Tokens) -> Iterator[_Change]:
                 yield from _keys(source, read, name, first, at + 1, end)
         elif word == "CASE":
             yield from _branches(source, read, at)
+
+
+def _is_shift(read: _Tokens, at: int) -> bool:
+    """Whether a sign is half of >> or <<, which the tokenizer takes apart."""
+    tokens = read.tokens
+    return any(
+        0 <= n < len(tokens) - 1
+        and read.words[n] == read.words[n + 1] == read.words[at]
+        and tokens[n].end + 1 == tokens[n + 1].start
+        for n in (at - 1, at)
+    )
 
 
 def _other_end(word: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 MACROS = Path(__file__).parents[1] / "sql" / "macros" / "interval.sql"
@@ -111,6 +111,8 @@ def test_gaps_are_the_holes_inside(con: duckdb.DuckDBPyConnection, a: list[Row])
 
 @fast
 @given(a=rows, b=rows)
+@example(a=[(0, 0, 20)], b=[(0, 1, 3), (0, 5, 7), (0, 9, 12)])
+@example(a=[(0, 1, 3), (0, 5, 7), (0, 9, 12)], b=[(0, 0, 20)])
 def test_intersect_and_subtract(con: duckdb.DuckDBPyConnection, a: list[Row], b: list[Row]) -> None:
     put(con, "a", a)
     put(con, "b", b)

@@ -7,10 +7,8 @@ would have missed.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, count, pairwise
-from random import Random
+from itertools import chain, count
 
-import duckdb
 import pytest
 import yaml
 
@@ -25,7 +23,7 @@ from fuzz import (
     random_trace,
     run_product,
 )
-from mutate import EQUIVALENT, ROOT, catalogue, sampled, score
+from mutate import EQUIVALENT, ROOT, catalogue, in_turn, sampled, score
 from sqlmutants import mutants
 from tracebuilder import TraceBuilder
 
@@ -42,6 +40,8 @@ def made(sql, kind):
     [
         ("comparison", "SELECT a <= b", ["SELECT a < b"]),
         ("comparison", "SELECT a = b", ["SELECT a <> b"]),
+        ("comparison", "SELECT a >> 24, a << 2", []),
+        ("and/or", "CREATE OR REPLACE MACRO f(a) AS a", []),
         ("and/or", "SELECT a AND b OR c", ["SELECT a OR b OR c", "SELECT a AND b AND c"]),
         ("and/or", "SELECT x BETWEEN 1 AND y", []),
         ("and/or", "SELECT x BETWEEN 1 AND y AND z", ["SELECT x BETWEEN 1 AND y OR z"]),
@@ -88,6 +88,7 @@ def made(sql, kind):
             ],
         ),
         ("condition dropped", "FROM t WHERE a OR b", []),
+        ("condition dropped", "FROM t WHERE a IS DISTINCT FROM b", ["FROM t WHERE true"]),
         (
             "condition dropped",
             "SELECT x WHERE (a AND b) IS NOT TRUE",
@@ -160,183 +161,33 @@ def test_the_score_counts_what_it_says():
         return {
             "file": f"sql/{folder}/x.sql",
             "line": 1,
+            "start": next(places),
             "kind": "constant",
             "was": "1",
             "becomes": "2",
             "result": result,
-            "tests": 3,
+            "passed": ["a", "b", "c"],
+            "of": 5,
         }
 
-    told = score([*map(outcome, ["killed", "killed", "timeout", "survived", "invalid"])])
-    assert "| steps | 4 | 2 | 1 | 1 | 0 | 75.0 % |" in told
-    assert "sql/steps/x.sql:1: constant (3 tests)" in told
+    places = count()
+    found = [*map(outcome, ["killed", "killed", "timeout", "survived", "invalid"])]
+    found += [{**found[0], "result": "survived"}, found[0]]  # told twice: the last one counts
+    of = sum(len(mutants(*file)) for file in catalogue(ROOT, ["sql/steps"]).items())
+    told = score(found)
+    assert f"| steps | {of} | 4 | 2 | 1 | 1 | 0 | 75 % | 30 %-95 % |" in told
+    assert "sql/steps/x.sql:1: constant (3 of 5 tests)" in told
+
+
+def test_a_run_takes_of_every_folder_in_turn():
+    found = [
+        m for file in catalogue(ROOT, ["sql/notes", "sql/history"]).items() for m in mutants(*file)
+    ]
+    taken = [each.file.split("/")[1] for each in in_turn(sampled(found, 1, 1), "2,notes=3")]
+    assert Counter(taken) == {"notes": 3, "history": 2} and taken[-1] == "notes"
 
 
 # ------------------------------------------------------------------ what survivors asked for
-MACROS = ROOT / "sql" / "macros"
-
-
-@pytest.fixture(scope="module")
-def con():
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute("CREATE SCHEMA nsys")
-        for name in ("call_text", "cover", "pattern"):
-            connection.execute((MACROS / f"{name}.sql").read_text(encoding="utf-8"))
-        yield connection
-
-
-@pytest.mark.parametrize(
-    ("name", "activity"),
-    [
-        ("cudaStreamSynchronize", "synchronise"),
-        ("cuCtxSynchronize", "synchronise"),
-        ("cudaDeviceSynchronize", "synchronise"),
-        ("cudaMemcpy", "synchronise"),
-        ("cudaMemcpy2D", "synchronise"),
-        ("cuMemcpyHtoD_v2", "synchronise"),
-        ("cuMemsetD8_v2", "synchronise"),
-        ("cudaMemcpyAsync", "call"),
-        ("cuMemsetD8Async", "call"),
-        ("cudaMalloc", "memory"),
-        ("cudaMallocAsync", "memory"),
-        ("cuMemAlloc_v2", "memory"),
-        ("cuMemMap", "memory"),
-        ("cudaLaunchKernel", "launch"),
-        ("cuLaunchKernelEx", "launch"),
-        ("cudaGraphLaunch", "launch"),
-        ("cudaLaunchHostFunc", "launch"),
-        ("cudaGraphInstantiate", "call"),
-        ("cudaEventRecord", "call"),
-        ("cudaStreamWaitEvent", "call"),
-        ("mycudaMemcpy", "call"),
-        ("mycudaMalloc", "call"),
-    ],
-)
-def test_what_the_host_does_in_a_call(con, name, activity):
-    assert con.execute("SELECT nsys.call_activity(?)", [name]).fetchone() == (activity,)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("cudaLaunchKernel_v7000", "cudaLaunchKernel"),
-        ("cudaLaunchKernel_ptsz", "cudaLaunchKernel"),
-        ("cudaLaunchKernel_v7000_ptsz", "cudaLaunchKernel"),
-        ("cuMemsetD8_v2_ptds", "cuMemsetD8_v2"),
-        ("cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2"),
-        ("cudaFoo_v123", "cudaFoo_v123"),
-    ],
-)
-def test_a_call_loses_the_version_of_its_interface_only(con, name, text):
-    # a driver call's own _v2 has fewer than four figures
-    assert con.execute("SELECT nsys.call_text(?)", [name]).fetchone() == (text,)
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (0, "0.0 us"),
-        (1_500, "1.5 us"),
-        (999_999, "1000.0 us"),
-        (1_000_000, "1.0 ms"),
-        (999_999_999, "1000.0 ms"),
-        (1_000_000_000, "1.00 s"),
-    ],
-)
-def test_a_duration_takes_the_next_unit_when_it_is_full(con, ns, text):
-    assert con.execute("SELECT nsys.duration_text(?)", [ns]).fetchone() == (text,)
-
-
-@pytest.mark.parametrize(
-    ("end", "session_end", "is_unclosed"),
-    [(9, 10, False), (10, 10, True), (11, 10, True), (None, 10, True), (None, None, True),
-     (11, None, False)],
-)  # fmt: skip
-def test_a_range_is_open_from_the_session_end_on(con, end, session_end, is_unclosed):
-    asked = con.execute("SELECT nsys.is_unclosed(?::BIGINT, ?::BIGINT)", [end, session_end])
-    assert asked.fetchone() == (is_unclosed,)
-
-
-@pytest.mark.parametrize(
-    ("level", "length", "kept"),
-    [(2, 60, 60), (2, 61, 60), (3, 120, 120), (3, 121, 120), (4, 500, 500)],
-)
-def test_a_long_kernel_name_is_cut_for_a_pattern(con, level, length, kept):
-    found = con.execute("SELECT nsys.kernel_pattern(?, ?)", ["k" * length, level]).fetchone()[0]
-    assert found == "k" * kept + "*" * (kept < length)
-
-
-def covered(stretches, over):
-    """iv_cover by definition: {(part, stretch): [(start, end, label)]}, instant by instant.
-
-    Rows that cross leave their label open; the traces here nest, or lie beside each other.
-    """
-    found = {}
-    for part, first, last in stretches:
-        if last <= first:
-            continue
-        edges = {first, last}
-        for other, start, end, _ in over:
-            if other == part:
-                edges |= {each for each in (start, end) if first < each < last}
-        pieces = []
-        for start, end in pairwise(sorted(edges)):
-            here = [row for row in over if row[0] == part and row[1] <= start and end <= row[2]]
-            label = min(here, key=lambda row: (row[1], -row[2], row[3]))[3] if here else None
-            if pieces and pieces[-1][1:] == (start, label):
-                pieces[-1] = (pieces[-1][0], end, label)
-            else:
-                pieces.append((start, end, label))
-        found[part, first] = pieces
-    return found
-
-
-def nested(random, first, last, depth, label):
-    """Rows that nest inside [first, last), with labels that tell them apart."""
-    rows, at = [], first
-    while at < last and depth:
-        start = at + random.randrange(0, 4) * random.choice([1, 400_000])
-        end = start + random.randrange(0, 6) * random.choice([1, 300_000, 1_000_000])
-        end = min(end, last)
-        if end <= start:
-            break
-        rows.append((start, end, next(label)))
-        rows += nested(random, start, end, depth - 1, label)
-        at = end
-    return rows
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_stretches_are_cut_where_the_outermost_row_begins_or_ends(con, seed):
-    random, label = Random(seed), count()
-    stretches, over = [], []
-    for part in (1, 2):
-        at = 0
-        for _ in range(4):
-            start = at + random.randrange(0, 5) * random.choice([1, 350_000])
-            at = start + random.randrange(0, 6) * random.choice([1, 500_000, 1_000_000])
-            stretches.append((part, start, at))
-        over += [(part, *row) for row in nested(random, 0, 12_000_000, 3, label)]
-    over.append((1, 5, 5, next(label)))
-    for name, columns, rows in (
-        ("rel", "part BIGINT, start_ns BIGINT, end_ns BIGINT", stretches),
-        ("over_rows", "part BIGINT, start_ns BIGINT, end_ns BIGINT, label BIGINT", over),
-    ):
-        con.execute(f"CREATE OR REPLACE TABLE {name} ({columns})")
-        con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    rows = con.execute("FROM nsys.iv_cover('rel', 'over_rows') ORDER BY ALL").fetchall()
-    merged = {}
-    for part, stretch, start, end, named in rows:
-        pieces = merged.setdefault((part, stretch), [])
-        if pieces:
-            assert pieces[-1][1] == start  # disjoint, and nothing left out
-        if pieces and pieces[-1][2] == named:
-            pieces[-1] = (pieces[-1][0], end, named)
-        else:
-            pieces.append((start, end, named))
-    assert merged == covered(stretches, over)
-
-
 def relation(tmp_path, trace, sql):
     with nsys_sql.open(trace.write(tmp_path / "trace.sqlite")) as model:
         return model.query(sql).fetchall()

@@ -1,0 +1,194 @@
+"""Single adapters over small tables made by hand, as in test_small_tables."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+
+TEXT = ("text", "value", "name", "jsonText")
+
+
+@pytest.fixture
+def adapted(bare):
+    """`adapted(adapter, {table: rows})`: its rows by column name; a row is a dict."""
+
+    def rows(adapter, tables):
+        sql = (ROOT / "sql" / "adapters" / f"{adapter}.sql").read_text(encoding="utf-8")
+        bare.execute("CREATE OR REPLACE SCHEMA trace")
+        aliases = re.findall(r'trace\."(\w+)" AS (\w+)', sql)
+        for table in dict.fromkeys(table for table, _ in aliases):
+            names = [
+                name
+                for other, alias in aliases
+                if other == table
+                for name in re.findall(rf'\b{alias}\."(\w+)"', sql)
+            ]
+            columns = {name: "VARCHAR" if name in TEXT else "BIGINT" for name in names}
+            kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+            bare.execute(f'CREATE TABLE trace."{table}" ({kinds})')
+            for row in tables.get(table, []):
+                marks = ", ".join("?" for _ in columns)
+                values = [row.get(name) for name in columns]
+                bare.execute(f'INSERT INTO trace."{table}" VALUES ({marks})', values)
+        found = bare.execute(sql)
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    yield rows
+    bare.execute("DROP SCHEMA trace CASCADE")
+
+
+@pytest.mark.parametrize(
+    ("adapter", "table"),
+    [
+        ("api_call", "CUPTI_ACTIVITY_KIND_RUNTIME"),
+        ("cuda_event", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"),
+        ("cuda_overhead", "CUPTI_ACTIVITY_KIND_OVERHEAD"),
+        ("diagnostic", "DIAGNOSTIC_EVENT"),
+        ("graph_event", "CUDA_GRAPH_EVENTS"),
+        ("graph_exec", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"),
+        ("graph_node_event", "CUDA_GRAPH_NODE_EVENTS"),
+        ("graph_node_event.until_3_7", "CUDA_GRAPH_EVENTS"),
+        ("kernel", "CUPTI_ACTIVITY_KIND_KERNEL"),
+        ("memcpy", "CUPTI_ACTIVITY_KIND_MEMCPY"),
+        ("memset", "CUPTI_ACTIVITY_KIND_MEMSET"),
+        ("nvtx", "NVTX_EVENTS"),
+        ("osrt_call", "OSRT_API"),
+        ("overhead", "PROFILER_OVERHEAD"),
+        ("process_info", "PROCESSES"),
+        ("sched_event", "SCHED_EVENTS"),
+        ("sync", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"),
+        ("thread_name", "ThreadNames"),
+    ],
+)
+def test_a_process_is_the_global_id_without_its_24_bits_of_thread(adapted, adapter, table):
+    process = (7 << 24) + 4711
+    ids = {"globalPid": process << 24, "globalTid": (process << 24) + 12}
+    (row,) = adapted(adapter, {table: [ids]})
+    assert row["process"] == process
+    assert row.get("thread", ids["globalTid"]) == ids["globalTid"]
+
+
+def test_an_event_of_a_graph_is_no_node_before_3_8(adapted):
+    assert adapted("graph_event.until_3_7", {"CUDA_GRAPH_EVENTS": [{"globalTid": 1}]}) == []
+
+
+def names(*pairs):
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def test_a_diagnostic_names_nobody(adapted):
+    text = "alice at node7.cluster.example, node7, bob, build9, carol, ab, host of /home/x/y and Q"
+    found = adapted(
+        "diagnostic",
+        {
+            "DIAGNOSTIC_EVENT": [{"timestamp": 5, "source": 1, "severity": 2, "text": text}],
+            "TARGET_INFO_SYSTEM_ENV": names(("Hostname", "node7.cluster.example"), ("Os", "host")),
+            "META_DATA_EXPORT": names(
+                ("EXPORT_HOST", "build9"), ("EXPORT_USER", "ab"), ("X", "of")
+            ),
+            "EXPORT_META_DATA": names(("EXPORT_USER", "bob"), ("Y", "host")),
+            "META_DATA_CAPTURE": names(("PROCESS_12:USER_NAME", "alice"), ("USER_NAME", "carol")),
+        },
+    )
+    assert [(row["time_ns"], row["source"], row["severity"]) for row in found] == [(5, 1, 2)]
+    assert found[0]["text"] == (
+        "<name> at <name>, <name>, <name>, <name>, carol, ab, host of <path> and Q"
+    )
+
+
+def test_a_diagnostic_loses_the_longer_of_two_names_first(adapted):
+    found = adapted(
+        "diagnostic",
+        {
+            "DIAGNOSTIC_EVENT": [{"text": "bobby and bob"}, {"text": None}],
+            "META_DATA_EXPORT": names(("EXPORT_USER", "bob"), ("EXPORT_HOST", "bobby")),
+        },
+    )
+    assert [row["text"] for row in found] == ["<name> and <name>", None]
+
+
+def test_of_the_environment_only_versions_are_read(adapted):
+    found = adapted(
+        "system_env",
+        {
+            "TARGET_INFO_SYSTEM_ENV": names(
+                ("TargetInstallDir", "/opt/nvidia/nsight-systems/2026.1.3/target"),
+                ("OsDescription", "Linux 6"),
+                ("OsDescription", "Linux 6"),
+                ("Hostname", "node7"),
+            )
+        },
+    )
+    assert sorted((row["name"], row["value"]) for row in found) == [
+        ("CaptureVersion", "2026.1.3"),
+        ("OsDescription", "Linux 6"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("/usr/bin/python3 train.py --x", "python3"),
+        ("  python", "python"),
+        (r"C:\Program Files\app\Run.EXE --flag", "Run.EXE"),
+        ("", ""),
+    ],
+)
+def test_of_a_process_only_the_program_is_read(adapted, name, program):
+    (row,) = adapted("process_info", {"PROCESSES": [{"globalPid": 0, "pid": 5, "name": name}]})
+    assert (row["process_pid"], row["name"]) == (5, program)
+
+
+def test_a_thread_has_its_own_name_or_none(adapted):
+    found = adapted(
+        "thread_name",
+        {
+            "ThreadNames": [{"globalTid": 1, "nameId": 4}, {"globalTid": 2, "nameId": 9}],
+            "StringIds": [{"id": 4, "value": "main"}, {"id": 5, "value": "other"}],
+        },
+    )
+    assert sorted((row["thread"], row["name"]) for row in found) == [(1, "main"), (2, None)]
+
+
+def test_a_text_of_a_range_is_its_own_or_the_one_it_names(adapted):
+    ranges = [{"start": 1, "text": "own", "textId": 4}, {"start": 2, "textId": 4}, {"start": 3}]
+    found = adapted("nvtx", {"NVTX_EVENTS": ranges, "StringIds": [{"id": 4, "value": "named"}]})
+    assert [(row["start_ns"], row["text"]) for row in found] == [
+        *[(1, "own"), (2, "named"), (3, None)],
+    ]
+
+
+def test_strings_that_may_hold_an_environment_or_a_file_are_left_out(adapted):
+    texts = {
+        1: "kernel",
+        2: "/home/x",
+        3: "PATH=x",
+        4: r"C:\x",
+        5: "a\0b",
+        6: "output of a process",
+        7: "name of its file",
+        8: "a file that was read",
+        9: None,
+    }
+    found = adapted(
+        "string",
+        {
+            "StringIds": [{"id": at, "value": text} for at, text in texts.items()],
+            "ProcessStreams": [{"contentId": 6, "filenameId": 7}],
+            "ANALYSIS_FILE": [{"contentId": 8}],
+        },
+    )
+    assert sorted(row["string_id"] for row in found) == [1, 9]
+
+
+def test_a_type_of_an_event_has_its_own_name(adapted):
+    found = adapted(
+        "generic_event_type",
+        {
+            "GENERIC_EVENT_TYPES": [{"typeId": 1, "nameId": 4}, {"typeId": 2, "nameId": 9}],
+            "StringIds": [{"id": 4, "value": "sched"}, {"id": 5, "value": "other"}],
+        },
+    )
+    assert sorted(row["name"] or "-" for row in found) == ["-", "sched"]

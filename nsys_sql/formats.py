@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
@@ -42,7 +42,11 @@ class CheckLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One recipe over one trace; `rows` in column order, or `failure` where there is no answer."""
+    """One recipe over one trace; `rows` in column order, or `failure` where there is no answer.
+
+    Many rows may come as `lines` instead: blocks of the rows as csv or json has them, without the
+    separator behind each. `left_out` counts rows that stand in neither.
+    """
 
     recipe: str
     version: str
@@ -54,6 +58,8 @@ class Report:
     checks: Sequence[CheckLike] = ()
     notes: Sequence[str] = ()
     failure: Mapping[str, object] | None = None
+    lines: Sequence[str] | None = None
+    left_out: int = 0
 
 
 def is_number(column: ColumnLike) -> bool:
@@ -85,8 +91,19 @@ def envelope(report: Report) -> dict[str, object]:
 
 def json_text(reports: Sequence[Report]) -> str:
     """One object for one report, an array for several; long lists hold one item a line."""
-    texts = [object_text(envelope(report)) for report in reports]
-    return texts[0] + "\n" if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]\n"
+    return "".join(json_parts(reports))
+
+
+def json_parts(reports: Sequence[Report]) -> Iterator[str]:
+    """The same in pieces, for results that need not be in memory twice."""
+    many = len(reports) != 1
+    if many:
+        yield "[\n"
+    for number, report in enumerate(reports):
+        if number:
+            yield ",\n"
+        yield from _object_parts(envelope(report), {"rows": report.lines or ()})
+    yield "\n]\n" if many else "\n"
 
 
 def dumps(value: object) -> str:
@@ -96,14 +113,26 @@ def dumps(value: object) -> str:
 
 def object_text(value: Mapping[str, object]) -> str:
     """A JSON object with one key a line, and one line for each item of a list."""
-    items = []
+    return "".join(_object_parts(value, {}))
+
+
+def _object_parts(value: Mapping[str, object], lists: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """An object in pieces; `lists` holds the lines of a list's items where they are written."""
+    before = "{\n"
     for key, item in value.items():
-        if isinstance(item, list) and item:
+        yield f"{before}  {dumps(key)}: "
+        before = ",\n"
+        if blocks := lists.get(key):
+            yield "[\n"
+            for number, block in enumerate(blocks):
+                yield f",\n{block}" if number else block
+            yield "\n  ]"
+        elif isinstance(item, list) and item:
             inner = ",\n".join(f"    {dumps(entry)}" for entry in item)
-            items.append(f"  {dumps(key)}: [\n{inner}\n  ]")
+            yield f"[\n{inner}\n  ]"
         else:
-            items.append(f"  {dumps(key)}: {dumps(item)}")
-    return "{\n" + ",\n".join(items) + "\n}"
+            yield dumps(item)
+    yield "\n}"
 
 
 def plain(value: object) -> object:
@@ -126,19 +155,26 @@ def plain(value: object) -> object:
 
 def csv_text(reports: Sequence[Report], *, with_trace: bool = False) -> str:
     """RFC 4180 with LF; NULL is an empty field, an empty text is `\"\"`."""
-    lines: list[str] = []
+    return "".join(csv_parts(reports, with_trace=with_trace))
+
+
+def csv_parts(reports: Sequence[Report], *, with_trace: bool = False) -> Iterator[str]:
+    """The same in pieces."""
+    is_first = True
     for report in reports:
         if report.failure is not None:
             continue
+        if is_first:
+            names = [column.name for column in report.columns]
+            yield csv_line([*(["trace"] if with_trace else []), *names]) + "\n"
+            is_first = False
         lead: list[object] = [report.trace.get("path")] if with_trace else []
-        if not lines:
-            names = (["trace"] if with_trace else []) + [column.name for column in report.columns]
-            lines.append(_csv_line(names))
-        lines += [_csv_line([*lead, *row]) for row in report.rows]
-    return "".join(f"{line}\n" for line in lines)
+        yield from (f"{csv_line([*lead, *row])}\n" for row in report.rows)
+        yield from (f"{block}\n" for block in report.lines or ())
 
 
-def _csv_line(row: Sequence[object]) -> str:
+def csv_line(row: Sequence[object]) -> str:
+    """A row of csv without its line feed."""
     line = ",".join(map(_csv_field, row))
     return line or '""'  # a blank line would be skipped by every reader
 

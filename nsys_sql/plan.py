@@ -17,9 +17,10 @@ from nsys_sql.options import Options, param_value
 
 SCHEMA = "nsys"
 ANCHOR_STEPS = ("anchor_candidate", "anchor_choice")
-_KEPT = frozenset({"anchor_choice", "iteration", "steady"})
 # What a plan keeps even where a later step is stored: errors are worded from them.
 _TOLD = (*ANCHOR_STEPS[1:], "iteration", "steady", "call_site_thread")
+# What a run that drops its steps keeps.
+_KEPT = frozenset({*_TOLD, "drive"})
 # Where the choice of the anchor, a row of anchor_choice, goes.
 _CHOSEN = {
     "anchor_kind": "kind",
@@ -615,12 +616,9 @@ class Planner:
 
         return _GET.sub(value_of, sql)
 
-    def narrowed(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The same plan without the columns that nothing in it reads, of steps that allow it.
-
-        For a run that drops its steps: what is left out cannot be asked for afterwards.
-        """
-        steps = [each for each in statements if each.kind == "step" and each.file]
+    def kept_columns(self, statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
+        """{step: the columns that anything in a plan reads} of steps that allow to lose others."""
+        steps = {each.name: each.file for each in statements if each.kind == "step" and each.file}
         readers = [
             file
             for each in statements
@@ -628,11 +626,18 @@ class Planner:
             for file in self.audits(each.file)
         ]
         allowed = {
-            each.name: each.file
-            for each in steps
-            if each.file and each.file.is_narrow and each.name not in self.given
+            name: file for name, file in steps.items() if file.is_narrow and name not in self.given
         }
-        kept = narrow.needed_columns([each.file for each in steps if each.file], readers, allowed)
+        makers = [steps[name] for name in self.catalog.order if name in steps]
+        return narrow.needed_columns(makers, readers, allowed)
+
+    def narrowed(
+        self, statements: Sequence[Statement], kept: Mapping[str, tuple[str, ...]]
+    ) -> tuple[Statement, ...]:
+        """The same plan with no other columns of the steps in `kept`.
+
+        For a run that drops its steps: what is left out cannot be asked for afterwards.
+        """
 
         def narrower(each: Statement) -> Statement:
             columns = kept.get(each.name) if each.kind == "step" else None
@@ -646,6 +651,25 @@ class Planner:
             return replace(each, sql=sql, key=f"{each.key} {','.join(columns)}")
 
         return tuple(narrower(each) for each in statements)
+
+    def due(
+        self, statements: Sequence[Statement], is_made: Callable[[Statement], bool]
+    ) -> tuple[Statement, ...]:
+        """A plan without the steps that only lead to what is made, and are dropped themselves."""
+        wanted = set(_TOLD)
+        found = []
+        for each in reversed(statements):
+            if each.kind in ("step", "stored"):
+                is_view = each.form == "VIEW"
+                if each.name not in wanted or (is_made(each) and not is_view):
+                    continue
+            elif each.kind == "recipe" and is_made(each):
+                continue
+            if each.file is not None and each.kind in ("step", "recipe"):
+                files = self.audits(each.file) if each.kind == "recipe" else (each.file,)
+                wanted.update(name for file in files for name in file.inputs)
+            found.append(each)
+        return tuple(reversed(found))
 
     def last_uses(self, statements: Sequence[Statement]) -> dict[int, list[str]]:
         """The steps that nothing reads after a statement, by the statement's number.
@@ -670,10 +694,9 @@ class Planner:
                     use(name, number)
             last[statement.name] = number
         found: dict[int, list[str]] = {}
-        for statement in statements:
-            is_table = statement.kind == "step" and not steps[statement.name].is_view
-            if is_table and statement.name not in _KEPT:
-                found.setdefault(last[statement.name], []).append(statement.name)
+        for name, number in last.items():
+            if name in steps and not steps[name].is_view and name not in _KEPT:
+                found.setdefault(number, []).append(name)
         return found
 
     # ------------------------------------------------------------------ scrub

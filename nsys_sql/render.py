@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nsys_sql import formats, humanize, tree
 from nsys_sql.formats import CheckLike, ColumnLike, Report, Row, is_number
@@ -17,39 +17,54 @@ _SYMBOL = re.compile(r"kernel|name|pattern|anchor|path")
 
 def render(reports: Sequence[Report], form: str, *, width: int = 120, limit: int = 0) -> str:
     """Results one after another: an array in json, a leading `trace` column in csv."""
+    return "".join(parts(reports, form, width=width, limit=limit))
+
+
+def parts(
+    reports: Sequence[Report], form: str, *, width: int = 120, limit: int = 0
+) -> Iterator[str]:
+    """The same in pieces, for many rows."""
     if form == "json":
-        return formats.json_text(reports)
+        return formats.json_parts(reports)
     if form == "csv":
-        return formats.csv_text(reports, with_trace=len(reports) > 1)
+        return formats.csv_parts(reports, with_trace=len(reports) > 1)
     answered = [report for report in reports if report.failure is None]
     if form == "markdown":
-        return "\n".join(formats.markdown(report) for report in answered)
-    return "\n".join(table(report, width, limit) for report in answered)
+        return iter(["\n".join(formats.markdown(report) for report in answered)])
+    return iter(["\n".join(table(report, width, limit) for report in answered)])
 
 
 def table(report: Report, width: int, limit: int = 0) -> str:
     """The report for a person, in lines of about `width` characters; `limit` 0 shows all rows."""
     path = humanize.clean(str(report.trace.get("path", "")))
     head = f"{report.recipe} - {report.question}\n{path}" if report.question else ""
-    parts = [head, banner(report.checks, width)]
+    texts = [head, banner(report.checks, width)]
     names = [column.name for column in report.columns]
     if report.recipe == "budget" and tree.fits(names):
-        parts.append(tree.render(names, report.rows))
+        texts.append(tree.render(names, report.rows))
     else:
-        parts.append(listing(report.columns, report.rows, width, limit))
+        texts.append(listing(report.columns, report.rows, width, limit, left=report.left_out))
     if report.notes:
-        parts.append("Notes\n" + "\n".join(_bullet(note, width) for note in report.notes))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        texts.append("Notes\n" + "\n".join(_bullet(note, width) for note in report.notes))
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def listing(
-    columns: Sequence[ColumnLike], rows: Sequence[Row], width: int, limit: int, none: str = ""
+    columns: Sequence[ColumnLike],
+    rows: Sequence[Row],
+    width: int,
+    limit: int,
+    none: str = "",
+    left: int = 0,
 ) -> str:
-    """A grid of at most `limit` rows (0: all) that says what it leaves out; `none` if empty."""
+    """A grid of at most `limit` rows (0: all) that says what it leaves out; `none` if empty.
+
+    `left` counts further rows that are not at hand.
+    """
     if not rows:
         return none or "(no rows)"
     shown = rows[:limit] if limit else rows
-    left = len(rows) - len(shown)
+    left += len(rows) - len(shown)
     more = f"\n\n... {left} more rows (--limit 0 for all, or --format csv)" if left else ""
     return grid(columns, shown, width) + more
 

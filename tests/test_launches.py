@@ -115,3 +115,67 @@ def test_graph_launches_have_no_latency(tmp_path: Path) -> None:
     own = found["kernels_with_own_call"]["median"]
     assert own + found["kernels_of_shared_call"]["median"] == found["kernels"]["median"]
     assert found["latency_from_call_start"]["n"] == own * found["kernels"]["n"]
+
+
+SWEEP = "device INT, segment INT, start_ns INT, end_ns INT, role TEXT, item_id INT, process INT"
+OP = "op_id INT, device INT, start_ns INT, end_ns INT, role TEXT, process INT, correlation_id INT"
+LAUNCH = (
+    "op_id INT, device INT, segment INT, start_ns INT, end_ns INT, role TEXT, process INT, "
+    "correlation_id INT, thread INT, call_start_ns INT, call_end_ns INT"
+)
+
+
+def test_operations_of_no_length_have_their_call_and_stretch_too(ask: Any) -> None:
+    tables = {
+        "nsys.sweep": (
+            f"{SWEEP}, correlation_id INT",
+            [(0, 1, 10, 20, "compute", 7, 3, 1), (0, 1, 40, None, None, None, None, None)],
+        ),
+        "nsys.op": (
+            OP,
+            [(7, 0, 10, 20, "compute", 3, 1), (8, 0, 50, 50, "comm", 3, 2),
+             (9, 5, 60, 60, "comm", 4, 2)],
+        ),
+        "nsys.segment": (
+            "device INT, segment INT, start_ns INT, end_ns INT",
+            [(0, 0, -9, 5), (0, 1, 5, 40), (0, 2, 40, 99)],
+        ),
+        "nsys.call": (
+            "start_ns INT, end_ns INT, process INT, thread INT, correlation_id INT",
+            [(1, 2, 3, 33, 1), (41, 42, 3, 33, 2)],
+        ),
+    }  # fmt: skip
+    assert sorted(ask("steps/op_call", tables)) == [
+        (7, 0, 1, 10, 20, "compute", 3, 1, 33, 1, 2),
+        (8, 0, 2, 50, 50, "comm", 3, 2, 33, 41, 42),
+        (9, 5, 0, 60, 60, "comm", 4, 2, None, None, None),  # no window, and another process
+    ]
+
+
+def test_of_calls_with_one_id_the_outermost_launched(ask: Any) -> None:
+    def row(op_id: int, *call: int) -> tuple[Any, ...]:
+        return (op_id, 0, 1, 10, 20, "compute", 3, op_id, *call)
+
+    calls = [row(7, 33, 4, 5), row(7, 34, 1, 2), row(7, 33, 1, 8), row(8, 33, 3, 4)]
+    both = {"nsys.op_call": (LAUNCH, calls), "nsys.stream_item": ("kind INT", [(0,), (1,), (4,)])}
+    kept = ask("steps/op_outermost", both)
+    assert sorted(kept) == [row(7, 33, 1, 8), row(8, 33, 3, 4)]
+    found = ask("steps/op_launch", {**both, "nsys.op_outermost": (LAUNCH, kept)})
+    assert sorted(found) == sorted(kept)
+    both["nsys.op_call"] = (LAUNCH, calls[2:])
+    assert ask("steps/op_outermost", both) == []
+    assert ask("steps/op_launch", {**both, "nsys.op_outermost": (LAUNCH, [])}) == calls[2:]
+
+
+def test_a_call_of_kernels_on_two_devices_has_no_latency(ask: Any) -> None:
+    def row(op_id: int, device: int, corr: int, start: int) -> tuple[Any, ...]:
+        return (op_id, device, 1, start, start + 1, "compute", 3, corr, 33, 1, 2)
+
+    rows = [row(1, 0, 5, 10), row(2, 1, 5, 10), row(3, 0, 6, 20), row((1 << 40) + 1, 0, 6, 30)]
+    tables = {
+        "nsys.op_launch": (LAUNCH.replace("op_id INT", "op_id BIGINT"), rows),
+        "nsys.steady": ("device INT, start_ns INT, end_ns INT", [(0, 5, 50), (1, 5, 50)]),
+        "nsys.graph_op": ("op_id BIGINT", []),
+    }
+    found = {each[2]: each[-1] for each in ask("steps/kernel_launch", tables)}
+    assert found == {1: "many", 2: "many", 3: "one"}

@@ -1,5 +1,8 @@
 """A run leaves out the columns that nothing in it reads; the answers stay."""
 
+import re
+from collections import Counter
+
 import pytest
 
 import nsys_sql
@@ -9,6 +12,7 @@ from nsys_sql.golden import answer
 from nsys_sql.narrow import needed_columns, without
 from nsys_sql.options import Options
 from nsys_sql.plan import Planner, Shape
+from nsys_sql.session import Model
 from nsys_sql.taxonomy import load_rules, macro_sql
 from test_golden import RECIPES, options
 
@@ -126,7 +130,7 @@ def narrow_steps(recipe):
     shape = Shape({KERNEL: dict.fromkeys(("start", "end", "deviceId", "streamId"), "BIGINT")})
     planner = Planner(load_catalog(), shape, Options(), lambda: macro_sql(load_rules()))
     plan = planner.plan([recipe], audit=True)
-    pairs = zip(plan, planner.narrowed(plan), strict=True)
+    pairs = zip(plan, planner.narrowed(plan, planner.kept_columns(plan)), strict=True)
     return {a.name: b.sql for a, b in pairs if a.sql != b.sql}
 
 
@@ -152,3 +156,40 @@ def test_the_answer_is_the_same(recipe, fixture_sqlite):
     with nsys_sql.open(fixture_sqlite("example"), keep_steps=False, **options("example")) as model:
         found = answer(model, recipe, "example.sqlite")
     assert found == (GOLDEN / "example" / f"{recipe}.csv").read_text(encoding="utf-8")
+
+
+def test_runs_that_were_foreseen_make_each_step_once_and_keep_none(fixture_sqlite, monkeypatch):
+    recipes = ("verdict", "phases", "budget", "capture", "top-gaps", "streams", "launches")
+    made = Counter()
+    execute = Model._execute
+
+    def counted(self, sql):
+        if (found := re.match(r"CREATE OR REPLACE TABLE nsys\.(\w+)", sql)) is not None:
+            made[found[1]] += 1
+        return execute(self, sql)
+
+    path = fixture_sqlite("example")
+    with nsys_sql.open(path, keep_steps=False, **options("example")) as model:
+        model.foresee({recipe: {} for recipe in recipes})
+        monkeypatch.setattr(Model, "_execute", counted)
+        found = {recipe: answer(model, recipe, "example.sqlite") for recipe in recipes}
+        again = answer(model, "phases", "example.sqlite")
+        monkeypatch.undo()
+        left = model.con.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'nsys'"
+        ).fetchall()
+    for recipe, text in found.items():
+        assert text == (GOLDEN / "example" / f"{recipe}.csv").read_text(encoding="utf-8"), recipe
+    assert again == found["phases"]
+    assert {"op_call", "sweep", "stream_item"} <= made.keys()
+    assert set(made.values()) == {1}
+    steps = {name for (name,) in left} & load_catalog().steps.keys()
+    assert steps == {"anchor_choice", "drive", "iteration", "steady"} & made.keys()
+
+
+def test_a_run_that_was_not_foreseen_is_answered_too(fixture_sqlite):
+    with nsys_sql.open(fixture_sqlite("example"), keep_steps=False, **options("example")) as model:
+        model.foresee({"budget": {}, "metrics": {}})
+        for recipe in ("copies", "budget", "nvtx"):
+            golden = GOLDEN / "example" / f"{recipe}.csv"
+            assert answer(model, recipe, "example.sqlite") == golden.read_text(encoding="utf-8")

@@ -37,6 +37,7 @@ REGEX = re.compile(r"\bregexp_|~~?\*|\bsimilar to\b", re.IGNORECASE)
 ALLOWED = {
     ("anchor_candidate", "pairs"): "candidates are a few dozen at most",
     ("anchor_choice", "pairs"): "of candidates, a few dozen, one row each is left",
+    ("comm_rival", "pairs"): "each operation with the roles that communicate, three at most",
     ("comm_window", "pairs"): "a collective is in two sets: its own, and all of them",
     ("iteration", "pairs"): "stream captures, of which a report has a few before its steady state",
     ("kernel_family", "pairs"): "candidate patterns, of which there are sixty, with distinct names",
@@ -45,7 +46,6 @@ ALLOWED = {
     ("queue_window", "partition"): "rows are summed by depth before, a few for each window",
     ("range_device", "pairs"): "each operation with the ranges around its own, eight at most",
     ("range_phase", "pairs"): "twelve rules with distinct names",
-    ("top_gaps", "pairs"): "the names of the gaps that are shown",
 }
 # Steps whose rows come with an option: another query stands in for them.
 NOT_JUDGED = {"call_site", "metric_given"}

@@ -4,11 +4,13 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import duckdb
 import pytest
 
-from nsys_sql import humanize
+from nsys_sql import bulk, commands, humanize
+from nsys_sql.adapt import quote
 from nsys_sql.catalog import Column
 from nsys_sql.formats import Report, markdown
 from nsys_sql.render import render
@@ -219,3 +221,79 @@ def test_a_budget_is_a_tree_per_device():
         "  + compute_absent",
     ]
     assert "9 ms .. 11 ms" in text and "more rows" not in text
+
+
+ODD = (
+    "plain", "", " ", "a,b", 'say "x"', "two\nlines", "cr\r", " lead", "trail ", "\u00a0edge",
+    "a b", "\\n", "\u2028", "\x7f", "\x1f", "\x85", "é𝄞", None,
+)  # fmt: skip
+
+
+@pytest.fixture
+def bulky():
+    """`bulky(types, rows)`: a table with such rows, as a report and as what bulk makes of it."""
+    con = duckdb.connect()
+
+    def make(types, rows, form, lead=None):
+        columns = [column(f'c{at} "', kind) for at, kind in enumerate(types)]
+        listed = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
+        con.execute(f"CREATE OR REPLACE TABLE t ({listed})")
+        con.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(types))})", rows)
+        whole = report(columns, con.execute("FROM t").fetchall())
+        blocks = bulk.of_table(con, "t", columns, form, lead)
+        lines = None if blocks is None else list(blocks)
+        return whole, lines and replace(whole, rows=(), lines=lines)
+
+    yield make
+    con.close()
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_many_rows_have_the_bytes_of_few(bulky, form, monkeypatch):
+    monkeypatch.setattr(bulk, "_BATCH", 4)
+    numbers = (0.0, -0.0, 0.1, 1e16, 1e15, 1e-5, -2.5e300, math.nan, math.inf, -math.inf, None)
+    rows = [
+        (text, numbers[at % len(numbers)], None if at % 3 else 2**63 - at, bool(at % 2))
+        for at, text in enumerate(ODD)
+        if form == "csv" or not any(each < " " for each in text or "")
+    ]
+    whole, fast = bulky(("VARCHAR", "DOUBLE", "HUGEINT", "BOOLEAN"), rows, form)
+    assert fast is not None
+    assert render([fast], form) == render([whole], form)
+    tame = [("plain, or not", 1.5, 1, True), ('"', 2.0, 2, None)] * 3
+    whole, fast = bulky(("VARCHAR", "DOUBLE", "HUGEINT", "BOOLEAN"), tame, form)
+    assert render([fast], form) == render([whole], form)
+
+
+def test_many_rows_carry_their_trace_and_are_no_blank_lines(bulky):
+    whole, fast = bulky(("VARCHAR",), [(None,), ("",), ("x",)], "csv")
+    assert render([fast], "csv") == render([whole], "csv")
+    whole, fast = bulky(("BIGINT",), [(1,), (None,)], "csv", "a.sqlite")
+    assert render([fast] * 2, "csv") == render([whole] * 2, "csv")
+    whole, fast = bulky(("BIGINT",), [(1,), (None,)], "json")
+    assert render([fast] * 2, "json") == render([whole] * 2, "json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "form"),
+    [("VARCHAR", "a\x1fb", "json"), ("VARCHAR", "a\nb", "json"), ("DECIMAL(9,2)", 1, "csv"),
+     ("BIGINT[]", [1], "json")],
+)  # fmt: skip
+def test_what_only_python_tells_is_left_to_it(bulky, kind, value, form):
+    assert bulky((kind,), [(value,)], form)[1] is None
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "table"])
+def test_a_command_writes_many_rows_as_it_writes_few(form, fixture_sqlite, tmp_path, monkeypatch):
+    trace, texts = fixture_sqlite("example"), []
+    chosen = {"params": (), "output": tmp_path / "out", "form": form, "limit": 2, "quiet": True}
+    chosen |= {"anchor": "nvtx:step *", "taxonomy": (), "per_iteration": 1, "skip_first": 0}
+    chosen |= {"skip_last": 0, "iterations": None, "device": None, "window": "range"}
+    for many in (bulk.MANY, 1):
+        monkeypatch.setattr(bulk, "MANY", many)
+        for traces in ([trace], [trace, trace]):
+            assert commands.run("gaps", traces, chosen, pytest.fail) == 0
+            texts.append(chosen["output"].read_bytes())
+    assert texts[0] == texts[2]
+    assert texts[1] == texts[3]
+    assert b"more rows" in texts[0] or form != "table"

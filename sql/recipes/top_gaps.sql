@@ -6,10 +6,10 @@
 -- most of the launch-starved piece; where there is none, the ranges are those at the launch. Time after the last compute of a device is no gap. Recipe gaps lists all of them.
 --
 -- @grain   one row per device, iteration and gap
--- @reads   nsys.gap_cut, nsys.window_segment, nsys.steady, nsys.segment, nsys.op, nsys.op_name,
---          nsys.call, nsys.starved_host, nsys.range_state, nsys.range_path
+-- @reads   nsys.gap_cut, nsys.window_segment, nsys.steady, nsys.segment, nsys.stream_item,
+--          nsys.op_name, nsys.call, nsys.starved_host, nsys.range_state, nsys.range_path
 -- @needs   kernel | graph_exec
--- @param   top BIGINT = 20 gaps to show of each device
+-- @param   top BIGINT = 20 [1,) gaps to show of each device
 -- @column  device BIGINT - physical GPU of the report
 -- @column  rank BIGINT - place on its device, 1 the longest
 -- @column  iteration BIGINT - ordinal over all windows of the device
@@ -34,20 +34,31 @@ WITH params AS (
 inside AS (
     SELECT DISTINCT device, segment FROM nsys.window_segment
 ),
+-- No shorter gap can be among those asked for: this spares to sort all of them. DuckDB keeps less
+-- than a million greatest values.
+bound AS (
+    SELECT
+        c.device,
+        CASE
+            WHEN any_value(p.row_limit) < 1000000
+                THEN list_min(max(c.end_ns - c.start_ns, least(p.row_limit, 999999)))
+            ELSE 0
+        END AS length_ns,
+    FROM nsys.gap_cut AS c
+    CROSS JOIN params AS p
+    INNER JOIN inside AS i ON i.device = c.device AND i.segment = c.segment
+    GROUP BY c.device
+),
 -- A gap between two borders has one length in all its windows, so of these the longest suffice;
 -- gaps over a border are few.
 candidate AS (
-    SELECT c.device, c.start_ns
+    SELECT c.*
     FROM nsys.gap_cut AS c
-    INNER JOIN inside AS i ON i.device = c.device AND i.segment = c.segment
-    QUALIFY row_number() OVER (
-        PARTITION BY c.device ORDER BY c.end_ns - c.start_ns DESC, c.start_ns
-    ) <= (SELECT row_limit FROM params)
-    UNION
-    SELECT c.device, c.start_ns
-    FROM nsys.gap_cut AS c
+    LEFT JOIN bound AS b ON b.device = c.device
+    LEFT JOIN inside AS i ON i.device = c.device AND i.segment = c.segment
     INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
     WHERE c.start_ns < s.start_ns
+        OR (i.segment IS NOT NULL AND c.end_ns - c.start_ns >= b.length_ns)
 ),
 -- the windows of a gap are those of the stretches from the one it begins in to its last
 touched AS (
@@ -55,8 +66,7 @@ touched AS (
         c.device,
         c.start_ns,
         unnest(range(a.segment, z.segment + 1)) AS segment,
-    FROM candidate AS n
-    INNER JOIN nsys.gap_cut AS c ON c.device = n.device AND c.start_ns = n.start_ns
+    FROM candidate AS c
     ASOF JOIN nsys.segment AS a ON a.device = c.device AND a.start_ns <= c.start_ns
     ASOF JOIN nsys.segment AS z ON z.device = c.device AND z.start_ns < c.end_ns
 ),
@@ -68,7 +78,7 @@ shared AS (
 clipped AS (
     SELECT c.*, w.iteration, w.start_ns AS window_start_ns, w.end_ns AS window_end_ns
     FROM shared AS s
-    INNER JOIN nsys.gap_cut AS c ON c.device = s.device AND c.start_ns = s.start_ns
+    INNER JOIN candidate AS c ON c.device = s.device AND c.start_ns = s.start_ns
     INNER JOIN nsys.steady AS w ON w.device = s.device AND w.iteration = s.iteration
 ),
 ranked AS (
@@ -88,12 +98,23 @@ opener AS (
     SELECT r.device, r.start_ns,
         arg_min(
             o.name_id,
-            (coalesce(o.correlation_id, 9223372036854775807), o.start_ns, o.name_id, o.op_id)
+            (coalesce(o.correlation_id, 9223372036854775807), o.start_ns, o.name_id, o.item_id)
         ) AS name_id
     FROM (SELECT DISTINCT device, start_ns FROM ranked) AS r
-    INNER JOIN nsys.op AS o ON o.end_ns = r.start_ns AND o.device = r.device
-    WHERE o.role = 'compute' AND o.end_ns > o.start_ns
+    INNER JOIN nsys.stream_item AS o ON o.end_ns = r.start_ns AND o.device = r.device
+    INNER JOIN nsys.op_name AS n ON n.name_id = o.name_id
+    WHERE n.role = 'compute' AND o.end_ns > o.start_ns
     GROUP BY r.device, r.start_ns
+),
+-- the kernels and their producers
+near AS (
+    SELECT o.item_id, o.name_id, o.process, o.correlation_id
+    FROM nsys.stream_item AS o
+    INNER JOIN (
+        SELECT op_id FROM ranked
+        UNION
+        SELECT producer_id FROM ranked WHERE producer_id IS NOT NULL
+    ) AS r ON r.op_id = o.item_id
 ),
 host AS (
     SELECT r.device, r.rank, h.activity, h.name, h.path_no, sum(h.end_ns - h.start_ns) AS host_ns
@@ -111,7 +132,7 @@ host AS (
 caller AS (
     SELECT r.device, r.rank, min(r.call_start_ns) AS call_start_ns, min(c.thread) AS thread
     FROM ranked AS r
-    INNER JOIN nsys.op AS o ON o.op_id = r.op_id
+    INNER JOIN near AS o ON o.item_id = r.op_id
     INNER JOIN nsys.call AS c
         ON c.correlation_id = o.correlation_id
         AND c.process = o.process
@@ -144,16 +165,16 @@ SELECT
     CASE WHEN b.name_id IS NOT NULL THEN coalesce(bn.name, '(unnamed kernel)') END
         AS kernel_before,
     coalesce(kn.name, '(unnamed kernel)') AS next_kernel,
-    CASE WHEN p.op_id IS NOT NULL THEN coalesce(pn.name, '(unnamed kernel)') END AS producer,
+    CASE WHEN p.item_id IS NOT NULL THEN coalesce(pn.name, '(unnamed kernel)') END AS producer,
     r.producer_role::VARCHAR AS producer_role,
     h.activity AS host_activity,
     h.name AS host_function,
     CASE WHEN h.rank IS NULL THEN l.path ELSE hp.path END AS nvtx_path,
     r.evidence::VARCHAR AS evidence,
 FROM ranked AS r
-INNER JOIN nsys.op AS k ON k.op_id = r.op_id
+INNER JOIN near AS k ON k.item_id = r.op_id
 LEFT JOIN nsys.op_name AS kn ON kn.name_id = k.name_id
-LEFT JOIN nsys.op AS p ON p.op_id = r.producer_id
+LEFT JOIN near AS p ON p.item_id = r.producer_id
 LEFT JOIN nsys.op_name AS pn ON pn.name_id = p.name_id
 LEFT JOIN opener AS b ON b.device = r.device AND b.start_ns = r.start_ns
 LEFT JOIN nsys.op_name AS bn ON bn.name_id = b.name_id

@@ -5,7 +5,7 @@
 -- and device are skewed.
 --
 -- @grain  one row per process with kernels
--- @reads  nsys.op, nsys.call, nsys.api_call
+-- @reads  nsys.stream_item, nsys.call, nsys.api_call
 -- @column process  BIGINT -  process key
 -- @column kernels  BIGINT -  valid kernels
 -- @column linked   BIGINT -  kernels with a call of the same correlation id
@@ -13,27 +13,64 @@
 -- @column skewed   BIGINT -  kernels that start before their call
 -- @column worst_ns BIGINT ns the earliest of them starts this much before it
 -- @pitfall 21, 22
-WITH launch AS (
-    SELECT process, correlation_id, min(start_ns) AS start_ns
-    FROM nsys.call
-    WHERE correlation_id IS NOT NULL
-    GROUP BY process, correlation_id
+WITH kernel AS NOT MATERIALIZED (
+    SELECT item_id, process, correlation_id, start_ns FROM nsys.stream_item WHERE kind = 0
+),
+counted AS (
+    SELECT
+        k.process,
+        count(*) AS kernels,
+        count(c.start_ns) AS linked,
+        count(*) FILTER (WHERE c.start_ns > k.start_ns) AS skewed,
+        max(c.start_ns - k.start_ns) FILTER (WHERE c.start_ns > k.start_ns) AS worst_ns,
+    FROM kernel AS k
+    LEFT JOIN nsys.call AS c
+        ON c.correlation_id = k.correlation_id AND c.process = k.process
+    GROUP BY k.process
+),
+-- Where several calls carry an id, the first of them counts. Looking for such costs a pass over all
+-- kernels, so it is done only where there are more pairs than kernels.
+has_doubles AS (
+    SELECT 1 AS one
+    WHERE (SELECT sum(kernels) FROM counted) > (SELECT count(*) FROM kernel)
+),
+single AS (
+    SELECT k.item_id, k.process, k.start_ns, min(c.start_ns) AS call_start_ns
+    FROM (SELECT * FROM kernel, has_doubles) AS k
+    LEFT JOIN (SELECT * FROM nsys.call, has_doubles) AS c
+        ON c.correlation_id = k.correlation_id AND c.process = k.process
+    GROUP BY k.item_id, k.process, k.start_ns
+),
+told AS (
+    SELECT * FROM counted WHERE NOT EXISTS (SELECT 1 FROM has_doubles)
+    UNION ALL
+    SELECT
+        process,
+        count(*),
+        count(call_start_ns),
+        count(*) FILTER (WHERE call_start_ns > start_ns),
+        max(call_start_ns - start_ns) FILTER (WHERE call_start_ns > start_ns),
+    FROM single
+    GROUP BY process
 ),
 -- backtrace copies of a call (class 67) hold its chain
 chain AS (
     SELECT DISTINCT process, correlation_id
     FROM nsys.api_call
     WHERE callchain_id > 0 AND correlation_id IS NOT NULL
+),
+chained AS (
+    SELECT k.process, count(*) AS kernels
+    FROM kernel AS k
+    INNER JOIN chain AS c ON c.process = k.process AND c.correlation_id = k.correlation_id
+    GROUP BY k.process
 )
 SELECT
-    k.process,
-    count(*) AS kernels,
-    count(l.correlation_id) AS linked,
-    count(c.correlation_id) AS chained,
-    count(*) FILTER (WHERE l.start_ns > k.start_ns) AS skewed,
-    max(l.start_ns - k.start_ns) FILTER (WHERE l.start_ns > k.start_ns) AS worst_ns,
-FROM nsys.op AS k
-LEFT JOIN launch AS l ON l.process = k.process AND l.correlation_id = k.correlation_id
-LEFT JOIN chain AS c ON c.process = k.process AND c.correlation_id = k.correlation_id
-WHERE k.kind = 'kernel'
-GROUP BY k.process;
+    t.process,
+    t.kernels,
+    t.linked,
+    coalesce(c.kernels, 0) AS chained,
+    t.skewed,
+    t.worst_ns,
+FROM told AS t
+LEFT JOIN chained AS c ON c.process = t.process;

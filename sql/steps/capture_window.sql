@@ -1,7 +1,7 @@
 -- capture_window — which share of a device's kernels do the steady windows cover?
 --
 -- @grain  one row per device with operations
--- @reads  nsys.op, nsys.iteration, nsys.window_segment, nsys.steady, nsys.segment
+-- @reads  nsys.stream_item, nsys.iteration, nsys.window_segment, nsys.steady, nsys.segment
 -- @column device          BIGINT  - physical GPU
 -- @column anchor          VARCHAR - anchor of the windows, NULL where there is none
 -- @column steady_windows  BIGINT  - steady windows
@@ -31,13 +31,16 @@ covered AS (
 ),
 inside AS (
     SELECT o.device, count(*) AS n
-    FROM nsys.op AS o
+    FROM (SELECT device, start_ns FROM nsys.stream_item WHERE kind = 0) AS o
     ASOF JOIN covered AS c ON c.device = o.device AND c.start_ns <= o.start_ns
-    WHERE o.kind = 'kernel' AND o.start_ns < c.end_ns
+    WHERE o.start_ns < c.end_ns
     GROUP BY o.device
 ),
 total AS (
-    SELECT device, count(*) FILTER (WHERE kind = 'kernel') AS n FROM nsys.op GROUP BY device
+    SELECT device, count(*) FILTER (WHERE kind = 0) AS n
+    FROM nsys.stream_item
+    WHERE kind < 4
+    GROUP BY device
 )
 SELECT
     t.device,

@@ -4,7 +4,7 @@
 -- so one that crosses a border gives work to both sides and is never lost.
 --
 -- @grain  one row per device, stretch and name
--- @reads  nsys.op, nsys.segment
+-- @reads  nsys.stream_item, nsys.segment
 -- @column device      BIGINT -  physical GPU
 -- @column segment     BIGINT -  stretch of nsys.segment
 -- @column name_id     BIGINT -  name of nsys.op_name
@@ -16,7 +16,7 @@
 -- @pitfall 1
 WITH placed AS (
     SELECT o.device, o.name_id, o.start_ns, o.end_ns, s.segment, s.end_ns AS border_ns
-    FROM nsys.op AS o
+    FROM (SELECT device, name_id, start_ns, end_ns FROM nsys.stream_item WHERE kind < 4) AS o
     ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
 ),
 started AS (

@@ -3,9 +3,10 @@
 -- Whole gaps that begin in a steady window, not clipped: only shares are read from here.
 --
 -- @grain  one row per device and cause
--- @reads  nsys.gap_cut, nsys.blocking_part, nsys.window_segment, nsys.segment, nsys.op,
---         nsys.op_name, nsys.copy_op
--- @param  stall_ms DOUBLE = 1  a launch-starved gap this long is a pause of the host
+-- @reads  nsys.gap_cut, nsys.blocking_part, nsys.window_segment, nsys.segment,
+--         nsys.stream_item, nsys.op_name, nsys.copy_op
+-- @param  stall_ms DOUBLE = 1 [0, 1000000000]  a launch-starved gap this long is a pause of the
+--     host
 -- @column device      BIGINT  -  physical GPU
 -- @column cause       VARCHAR -  launch or blocking
 -- @column class       VARCHAR -  class of the operation to blame, `launch` for launch-starved
@@ -26,7 +27,9 @@ in_window AS (
 gap AS (
     SELECT c.device, c.start_ns, c.op_id, c.issued_ns - c.start_ns - c.shadowed_ns AS starved_ns,
         c.evidence
-    FROM nsys.gap_cut AS c
+    FROM (
+        SELECT * FROM nsys.gap_cut WHERE issued_ns > start_ns OR unblocked_ns > issued_ns
+    ) AS c
     ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
     SEMI JOIN in_window AS w ON w.device = s.device AND w.segment = s.segment
 ),
@@ -46,14 +49,14 @@ piece AS (
     SELECT
         g.device,
         'blocking',
-        o.class,
-        CASE WHEN o.role = 'memcpy' THEN c.direction ELSE n.collective END,
+        n.class,
+        CASE WHEN n.role = 'memcpy' THEN c.direction ELSE n.collective END,
         p.end_ns - p.start_ns,
         g.evidence = 'resolved',
         g.evidence = 'inferred',
     FROM nsys.blocking_part AS p
     INNER JOIN gap AS g ON g.device = p.device AND g.start_ns = p.gap_start_ns
-    INNER JOIN nsys.op AS o ON o.op_id = p.op_id
+    INNER JOIN nsys.stream_item AS o ON o.item_id = p.op_id
     LEFT JOIN nsys.op_name AS n ON n.name_id = o.name_id
     LEFT JOIN nsys.copy_op AS c ON c.op_id = p.op_id
 )

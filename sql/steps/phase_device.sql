@@ -15,48 +15,40 @@
 -- @column compute_ns       BIGINT  ns union of those that compute
 -- @column compute_comm_ns  BIGINT  ns union of those that compute or communicate
 -- @pitfall 1, 22
-WITH own AS (
-    SELECT o.op_id, o.device, o.segment, o.start_ns, o.end_ns, o.kind, o.process, o.launch_ns,
-        p.phase
-    FROM nsys.range_op AS o
-    LEFT JOIN nsys.range_phase AS p ON p.path_no = o.path_no
-),
-free_phase AS (
+WITH free_phase AS (
     SELECT f.op_id, arg_max(p.phase, f.range_no) AS phase
     FROM nsys.range_free_op AS f
     INNER JOIN nsys.range_phase AS p ON p.path_no = f.path_no
     GROUP BY f.op_id
 ),
-alone AS (
-    SELECT o.*, f.phase AS free_phase
-    FROM own AS o
+own AS NOT MATERIALIZED (
+    SELECT o.device, o.segment, o.start_ns, o.end_ns, o.kind, o.process, o.launch_ns,
+        coalesce(p.phase, f.phase) AS phase
+    FROM nsys.range_op AS o
+    LEFT JOIN nsys.range_phase AS p ON p.path_no = o.path_no
     LEFT JOIN free_phase AS f ON f.op_id = o.op_id
-    WHERE o.phase IS NULL
 ),
+-- only what may borrow a phase is laid over the phases of its process
 placed AS (
-    SELECT device, segment, start_ns, end_ns, kind, phase, 0 AS borrowed
+    SELECT device, segment, start_ns, end_ns, kind, coalesce(phase, 'unattributed') AS phase,
+        0 AS borrowed
     FROM own
-    WHERE phase IS NOT NULL
+    WHERE phase IS NOT NULL OR (process IN (SELECT process FROM nsys.phase_state)) IS NOT TRUE
     UNION ALL
     SELECT
-        a.device,
-        a.segment,
-        a.start_ns,
-        a.end_ns,
-        a.kind,
-        CASE
-            WHEN a.free_phase IS NOT NULL THEN a.free_phase
-            WHEN s.end_ns > a.launch_ns THEN s.phase
-            ELSE 'unattributed'
-        END,
-        CASE WHEN a.free_phase IS NULL AND s.end_ns > a.launch_ns THEN 1 ELSE 0 END,
-    FROM (SELECT * FROM alone WHERE process IN (SELECT process FROM nsys.phase_state)) AS a
+        o.device,
+        o.segment,
+        o.start_ns,
+        o.end_ns,
+        o.kind,
+        CASE WHEN s.end_ns > o.launch_ns THEN s.phase ELSE 'unattributed' END,
+        CASE WHEN s.end_ns > o.launch_ns THEN 1 ELSE 0 END,
+    FROM (
+        SELECT * FROM own
+        WHERE phase IS NULL AND process IN (SELECT process FROM nsys.phase_state)
+    ) AS o
     ASOF LEFT JOIN nsys.phase_state AS s
-        ON s.process = a.process AND s.start_ns <= a.launch_ns
-    UNION ALL
-    SELECT device, segment, start_ns, end_ns, kind, coalesce(free_phase, 'unattributed'), 0
-    FROM alone
-    WHERE (process IN (SELECT process FROM nsys.phase_state)) IS NOT TRUE
+        ON s.process = o.process AND s.start_ns <= o.launch_ns
 ),
 reached AS (
     SELECT

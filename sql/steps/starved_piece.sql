@@ -4,7 +4,7 @@
 -- that was to launch the kernel. Only what lies in a steady window stands here.
 --
 -- @grain  one row per gap and stretch
--- @reads  nsys.gap_cut, nsys.segment, nsys.window_segment, nsys.op, nsys.call
+-- @reads  nsys.gap_cut, nsys.segment, nsys.window_segment, nsys.stream_item, nsys.call
 -- @column part         BIGINT -  number of the device and thread
 -- @column device       BIGINT -  physical GPU
 -- @column segment      BIGINT -  stretch of nsys.segment
@@ -47,7 +47,7 @@ kept AS (
 caller AS (
     SELECT k.op_id, min(c.thread) AS thread
     FROM (SELECT DISTINCT op_id, call_start_ns, call_end_ns FROM kept) AS k
-    INNER JOIN nsys.op AS o ON o.op_id = k.op_id
+    INNER JOIN nsys.stream_item AS o ON o.item_id = k.op_id
     INNER JOIN nsys.call AS c
         ON c.correlation_id = o.correlation_id
         AND c.process = o.process

@@ -6,7 +6,7 @@
 -- one window without an ordinal.
 --
 -- @grain  one row per window of a device, stream and class that occurs in it
--- @reads  nsys.op, nsys.window_segment, nsys.steady, nsys.segment
+-- @reads  nsys.stream_item, nsys.op_name, nsys.window_segment, nsys.steady, nsys.segment
 -- @param  device BIGINT = NULL the only device to report
 -- @column device         BIGINT  -  physical GPU
 -- @column iteration      BIGINT  -  ordinal of the window, NULL where the whole trace stands in
@@ -23,10 +23,19 @@
 WITH params AS (
     SELECT getvariable('device')::BIGINT AS device
 ),
+-- one number in place of four columns: of what is sorted every byte counts
+stream AS (
+    SELECT *, row_number() OVER ()::INTEGER AS number
+    FROM (
+        SELECT DISTINCT device, process, lane, context_id, stream_id
+        FROM nsys.stream_item
+        WHERE kind < 4
+    ) AS i
+),
 whole AS (
-    SELECT DISTINCT o.device
-    FROM nsys.op AS o
-    INNER JOIN params AS p ON p.device IS NULL OR p.device = o.device
+    SELECT DISTINCT s.device
+    FROM stream AS s
+    INNER JOIN params AS p ON p.device IS NULL OR p.device = s.device
     WHERE NOT EXISTS (SELECT 1 FROM nsys.steady)
 ),
 stretch AS (
@@ -36,7 +45,6 @@ stretch AS (
 ),
 stretch_of AS (
     SELECT device, iteration, segment FROM nsys.window_segment
-
     UNION ALL
     SELECT device, NULL, 0 FROM whole
 ),
@@ -47,77 +55,72 @@ extent AS (
     UNION ALL
     SELECT device, -9223372036854775808, 9223372036854775807 FROM whole
 ),
-reached AS (
-    SELECT
-        o.device,
-        o.process,
-        o.context_id,
-        o.stream_id,
-        o.class,
-        o.start_ns,
-        o.end_ns,
-        max(o.end_ns) OVER (
-            PARTITION BY o.device, o.process, o.lane
-            ORDER BY o.start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns,
-    FROM nsys.op AS o
+item AS (
+    SELECT s.number, i.device, i.name_id, i.start_ns, i.end_ns
+    FROM nsys.stream_item AS i
     INNER JOIN extent AS e
-        ON e.device = o.device AND o.end_ns >= e.start_ns AND o.start_ns < e.end_ns
+        ON e.device = i.device AND i.end_ns >= e.start_ns AND i.start_ns < e.end_ns
+    INNER JOIN stream AS s
+        ON s.device = i.device
+        AND s.lane = i.lane
+        AND s.process IS NOT DISTINCT FROM i.process
+        AND s.context_id IS NOT DISTINCT FROM i.context_id
+        AND s.stream_id IS NOT DISTINCT FROM i.stream_id
 ),
 placed AS (
+    SELECT i.*, s.segment, s.end_ns AS border_ns
+    FROM item AS i
+    ASOF JOIN stretch AS s ON s.device = i.device AND s.start_ns <= i.start_ns
+),
+reached AS (
     SELECT
-        r.*,
+        *,
         -- an operation inside what was reached before adds nothing
-        least(r.end_ns, greatest(r.start_ns, r.reached_ns)) AS added_from_ns,
-        s.segment,
-        s.end_ns AS border_ns,
-    FROM reached AS r
-    ASOF JOIN stretch AS s ON s.device = r.device AND s.start_ns <= r.start_ns
+        least(end_ns, greatest(start_ns, max(end_ns) OVER (
+            PARTITION BY number ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ))) AS added_from_ns,
+    FROM placed
 ),
 -- the stretches behind the border that it reaches into
 crossing AS (
-    SELECT p.*, unnest(range(p.segment + 1, z.segment + 1)) AS later
-    FROM (SELECT * FROM placed WHERE end_ns > border_ns) AS p
-    ASOF JOIN nsys.segment AS z ON z.device = p.device AND z.start_ns < p.end_ns
+    SELECT r.*, unnest(range(r.segment + 1, z.segment + 1)) AS later
+    FROM (SELECT * FROM reached WHERE end_ns > border_ns) AS r
+    ASOF JOIN nsys.segment AS z ON z.device = r.device AND z.start_ns < r.end_ns
 ),
 piece AS (
     SELECT
         device,
         segment,
-        process,
-        context_id,
-        stream_id,
-        class,
+        number,
+        name_id,
         count(*) AS count,
         sum(least(end_ns, border_ns) - start_ns) AS work_ns,
         sum(greatest(0, least(end_ns, border_ns) - added_from_ns)) AS added_ns,
         min(start_ns) AS first_start_ns,
         max(end_ns) AS last_end_ns,
-    FROM placed
-    GROUP BY device, segment, process, context_id, stream_id, class
+    FROM reached
+    GROUP BY device, segment, number, name_id
     UNION ALL
     SELECT
-        p.device,
+        c.device,
         s.segment,
-        p.process,
-        p.context_id,
-        p.stream_id,
-        p.class,
+        c.number,
+        c.name_id,
         0,
-        least(p.end_ns, s.end_ns) - s.start_ns,
-        greatest(0, least(p.end_ns, s.end_ns) - greatest(s.start_ns, p.added_from_ns)),
+        least(c.end_ns, s.end_ns) - s.start_ns,
+        greatest(0, least(c.end_ns, s.end_ns) - greatest(s.start_ns, c.added_from_ns)),
         NULL,
         NULL,
-    FROM crossing AS p
-    INNER JOIN nsys.segment AS s ON s.device = p.device AND s.segment = p.later
+    FROM crossing AS c
+    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.later
 )
 SELECT
     w.device,
     w.iteration,
-    p.process,
-    p.context_id,
-    p.stream_id,
-    p.class,
+    s.process,
+    s.context_id,
+    s.stream_id,
+    n.class,
     sum(p.count)::BIGINT AS count,
     sum(p.work_ns)::BIGINT AS work_ns,
     sum(p.added_ns)::BIGINT AS added_ns,
@@ -125,4 +128,6 @@ SELECT
     max(p.last_end_ns) AS last_end_ns,
 FROM stretch_of AS w
 INNER JOIN piece AS p ON p.device = w.device AND p.segment = w.segment
+INNER JOIN stream AS s ON s.number = p.number
+LEFT JOIN nsys.op_name AS n ON n.name_id = p.name_id
 GROUP BY ALL;

@@ -1,5 +1,7 @@
 """The user's cache: exports of reports and ingested traces, each one file that appears whole.
 
+What surveys and comparisons read of a trace, its partition, is a folder there.
+
 A file's name says what it was made from, so it is never stale: another content, version or option
 is another name. Runs that make the same file at the same time each make their own; the first one
 to finish wins, and nobody waits.
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsys_sql import source as files
-from nsys_sql.errors import InputError
+from nsys_sql.errors import InputError, UsageError
 
 _SUFFIXES = {"export": ".sqlite", "ingest": ".duckdb"}
 _PART = ".part-"
@@ -29,7 +31,7 @@ _LEFT_OVER_S = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One cached file, and what its note says: where it comes from."""
+    """One cached file, or folder of a partition, and where it comes from."""
 
     path: Path
     kind: str
@@ -44,6 +46,11 @@ def folder() -> Path:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "nsys-sql"
+
+
+def partitions() -> Path:
+    """Where surveys and comparisons keep what they read, unless they are told another place."""
+    return folder() / "partitions"
 
 
 def place(kind: str, made_from: Mapping[str, object]) -> Path:
@@ -68,8 +75,11 @@ def making(target: Path, source: Path) -> Iterator[Path]:
         ) from None
     try:
         file = scratch / f"trace{target.suffix}"
-        yield file
+        with files.half_made(scratch):
+            yield file
         file.chmod(0o600)
+        with file.open("rb") as written:
+            os.fsync(written.fileno())  # a name that outlives a power cut must not stand for less
         note = scratch / "note.json"
         made = {"source": os.path.abspath(source), "made": time.time()}  # noqa: PTH100
         note.write_text(json.dumps(made), encoding="utf-8")
@@ -78,12 +88,20 @@ def making(target: Path, source: Path) -> Iterator[Path]:
         with contextlib.suppress(FileExistsError):  # made by another run: its file stays
             _link(file, target)
     except OSError as error:
-        raise InputError(
-            f"the cache {base} cannot be written: {error.strerror or error}",
-            hint="set NSYS_SQL_CACHE to a folder with enough room",
-        ) from None
+        raise _unwritten(base, error.strerror or str(error)) from None
+    except UsageError as error:  # DuckDB could not write what it made
+        if f"cannot write {base}" not in error.message:
+            raise
+        raise _unwritten(base, error.message.rpartition(": ")[2]) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unwritten(base: Path, reason: str) -> InputError:
+    return InputError(
+        f"the cache {base} cannot be written: {reason}",
+        hint="set NSYS_SQL_CACHE to a folder with enough room, or go without --cache",
+    )
 
 
 def _link(file: Path, target: Path) -> None:
@@ -101,7 +119,7 @@ def _sweep(base: Path) -> None:
     for path in base.glob(f"{_PART}*"):
         with contextlib.suppress(OSError):
             is_old = time.time() - path.stat().st_mtime > _LEFT_OVER_S
-            if is_old or files.is_left_over(path.name):
+            if files.is_left_over(path.name, is_old):
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -117,15 +135,29 @@ def entries() -> list[Entry]:
             with contextlib.suppress(OSError):
                 status = path.stat()
                 found.append(Entry(path, kind, source, status.st_size, status.st_mtime))
+    for path in partitions().glob("part-*"):
+        source = ""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+            source = str(manifest["trace"]["path"])
+        with contextlib.suppress(OSError):
+            size = sum(each.stat().st_size for each in path.iterdir())
+            found.append(Entry(path, "partition", source, size, path.stat().st_mtime))
     return sorted(found, key=lambda each: (-each.made, str(each.path)))
 
 
 def clear() -> tuple[int, int]:
-    """Remove every cached file; how many went, and their bytes. Runs that read one keep it."""
+    """Remove all that is cached; how many entries went, and their bytes.
+
+    Runs that have opened one keep it, and what is being made is left alone.
+    """
     count = size = 0
     for entry in entries():
         try:
-            entry.path.unlink()
+            if entry.kind == "partition":
+                shutil.rmtree(entry.path)
+            else:
+                entry.path.unlink()
         except OSError:
             continue
         count, size = count + 1, size + entry.size
@@ -133,6 +165,6 @@ def clear() -> tuple[int, int]:
     for kind in _SUFFIXES:
         for note in base.glob(f"{kind}-*.json"):
             note.unlink(missing_ok=True)
-    for path in base.glob(f"{_PART}*"):
-        shutil.rmtree(path, ignore_errors=True)
+    for place in (base, partitions()):
+        _sweep(place)  # what a run is making at this moment is its own
     return count, size

@@ -24,7 +24,8 @@ _FOLDERS = {kind: f"{kind}s" for kind in KINDS}
 _TITLE = re.compile(r"^--\s*(?P<name>[\w.-]+)\s+[—-]+\s+(?P<question>.+?)\s*$")
 _TAG = re.compile(r"^--\s*@(?P<tag>\w+)\s*(?P<text>.*?)\s*$")
 _PARAM = re.compile(
-    r"^(?P<name>\w+)\s+(?P<type>\S+)\s*=\s*(?P<default>'[^']*'|\S+)\s*(?P<description>.*)$"
+    r"^(?P<name>\w+)\s+(?P<type>\S+)\s*=\s*(?P<default>'[^']*'|\S+)"
+    r"(?:\s+(?P<range>[\[(][-+.\d]*\s*,\s*[-+.\d]*[\])]))?\s*(?P<description>.*)$"
 )
 _COLUMN = re.compile(r"^(?P<name>\w+)\s+(?P<type>\S+)\s+(?P<unit>\S+)\s*(?P<description>.*)$")
 _NAMED = re.compile(r"^(?P<name>[\w-]+)\s+(?P<expression>.+)$", re.DOTALL)
@@ -53,13 +54,15 @@ _TAGS = frozenset(
         "unoptimized",
         "when",
         "windows",
+        "key",
     }
 )
 
 
 # How a tag is written, for messages.
 _SHAPES = {
-    "param": "`@param name TYPE = default description`",
+    "param": "`@param name TYPE = default [least, most] description` (`(` leaves an end out, and "
+    "the range may be left out)",
     "column": "`@column name TYPE unit description` (unit `-` for none)",
     "invariant": "`@invariant name expression`",
     "warning": "`@warning name expression`",
@@ -70,6 +73,35 @@ _SHAPES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """The values that a parameter may have: `[0, 100]`, `(0, 1)`, `[1,)`; an end may be missing."""
+
+    text: str
+    least: float | None
+    most: float | None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the range; NaN is in none."""
+        above = self.least is None or (
+            value > self.least or (value == self.least and self.text.startswith("["))
+        )
+        below = self.most is None or (
+            value < self.most or (value == self.most and self.text.endswith("]"))
+        )
+        return above and below and value == value
+
+    @property
+    def words(self) -> str:
+        """The range as a sentence goes on after `it is`."""
+        ends = []
+        if self.least is not None:
+            ends.append(f"{'at least' if self.text.startswith('[') else 'above'} {self.least:g}")
+        if self.most is not None:
+            ends.append(f"{'at most' if self.text.endswith(']') else 'below'} {self.most:g}")
+        return " and ".join(ends)
+
+
+@dataclass(frozen=True, slots=True)
 class Param:
     """A parameter: `SET VARIABLE name = ...` before the SQL, or its default (SQL text)."""
 
@@ -77,6 +109,7 @@ class Param:
     type: str
     default: str
     description: str
+    range: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +154,7 @@ class SqlFile:
 
     `text` is the file as it stands; `body` is the statement without header and final semicolon.
     `needs` holds alternatives: each entry is satisfied when any relation of it is present.
+    `key` are the columns that, beside a device, name the same thing in another trace.
     `reads` is what the header says it reads in schema nsys (without `nsys.`), `calls` is what the
     text mentions there, macros and `result_*` tables included; `variables` is what it gets.
     """
@@ -143,6 +177,7 @@ class SqlFile:
     warnings: tuple[Invariant, ...] = ()
     pitfalls: tuple[int, ...] = ()
     needs: tuple[tuple[str, ...], ...] = ()
+    key: tuple[str, ...] = ()
     optional: tuple[Optional, ...] = ()
     when: tuple[When, ...] = ()
     is_materialized: bool = False
@@ -308,7 +343,7 @@ def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False)
         defines=defines,
         variables=tuple(dict.fromkeys(_VARIABLE.findall(bare))),
         params=tuple(
-            Param(m["name"], m["type"].upper(), m["default"], m["description"])
+            Param(m["name"], m["type"].upper(), m["default"], m["description"], _range(m["range"]))
             for m in (match(_PARAM, "param", value) for value in each("param"))
         ),
         columns=tuple(
@@ -333,6 +368,7 @@ def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False)
             for value in each("needs")
             for item in _names(value)
         ),
+        key=tuple(dict.fromkeys(name for value in each("key") for name in _names(value))),
         optional=tuple(
             Optional(m["table"], m["column"], m["type"] and m["type"].upper())
             for m in (match(_OPTIONAL, "optional", value) for value in each("optional"))
@@ -348,6 +384,19 @@ def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False)
         is_unoptimized=bool(each("unoptimized")),
         is_user=is_user,
     )
+
+
+def _range(text: str | None) -> Range | None:
+    """`[0, 100]` as data; None where a parameter declares no range."""
+    if text is None:
+        return None
+    try:
+        least, most = (
+            float(end) if end.strip() else None for end in text[1:-1].split(",", maxsplit=1)
+        )
+    except ValueError:
+        raise UsageError(f"{text} is no range", hint="write [least, most]") from None
+    return Range(", ".join(part.strip() for part in text.split(",")), least, most)
 
 
 def _read_yaml(path: Path) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ the same report has, so that nothing above them knows the difference.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,32 @@ def pattern(file: Path) -> str:
 
 
 def scan(file: Path) -> str:
-    """The table function that reads one file as it is."""
-    return f"read_parquet({literal(pattern(file))}, file_row_number = true)"
+    """The table function that reads one file as it is: a folder `rank=3` above it adds nothing."""
+    options = "file_row_number = true, hive_partitioning = false"
+    return f"read_parquet({literal(pattern(file))}, {options})"
+
+
+def damaged(file: Path, error: object) -> InputError:
+    """The error of a file of an export that DuckDB cannot read."""
+    text = " ".join(str(error).partition("LINE ")[0].split()).rstrip(": ")
+    text = re.sub(r'^[\w ]+ Error: (Failed to read file ".*?": )?', "", text)
+    return InputError(
+        f"{file} is damaged or truncated, or no Parquet file: {text}",
+        hint="copy the folder again, or export the report again",
+    )
+
+
+def check(con: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
+    """Read everything of these files, to name the one that something is wrong with."""
+    import duckdb
+
+    for file in files:
+        try:
+            con.execute(f"SELECT max(hash(COLUMNS(*))) FROM {scan(file)}").fetchall()
+        except (duckdb.PermissionException, duckdb.InterruptException):
+            raise  # nothing that the file could be blamed for
+        except duckdb.Error as error:
+            raise damaged(file, error) from None
 
 
 def views(
@@ -51,12 +75,21 @@ def views(
 
     `wanted` says for (table, column), lower case, which type the adapters expect.
     """
+    import duckdb
+
     found: Tables = {}
     statements: dict[str, str] = {}
     for table, file in files(folder).items():
+        if not file.is_file():
+            raise InputError(f"{file} is not a regular file", hint="export the report again")
         if file.stat().st_size == 0:
             raise InputError(f"{file} is empty", hint="export the report again")
-        columns = [row[:2] for row in con.execute(f"DESCRIBE FROM {scan(file)}").fetchall()]
+        try:
+            columns = [row[:2] for row in con.execute(f"DESCRIBE FROM {scan(file)}").fetchall()]
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            raise damaged(file, error) from None
         types: dict[str, str] = {}
         # SQLite counts rows from 1.
         lines = ["    p.file_row_number + 1 AS rowid"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nsys_sql
-from nsys_sql import catalog, resources, source
+from nsys_sql import catalog, resources, source, userfacts
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile
 from nsys_sql.errors import InputError, NsysSqlError, UsageError
@@ -75,6 +75,7 @@ def _deciding(options: Options) -> dict[str, object]:
     names = (name for name in Options.__dataclass_fields__ if name not in _FREE)
     found: dict[str, object] = {name: getattr(options, name) for name in names}
     found["params"] = dict(options.params)
+    found["recipes"] = userfacts.digests(options.recipes)
     try:
         found["taxonomy"] = [
             hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in options.taxonomy
@@ -137,22 +138,31 @@ def ensure(trace: Path, folder: Path, options: Options) -> Partition:
             hint="choose another folder with --partitions",
         ) from None
     try:
-        with session.open(trace, options) as model:
+        with source.half_made(scratch), session.open(trace, options) as model:
             model.write_facts(fact_files(), scratch, key)
+            own = userfacts.write(model, scratch, key)
             host, info = model.host(), model.trace
+            told = userfacts.warnings(model)
+        # The key was made from what stood there before it was opened.
+        if source.identity(trace) != made_from["trace"]:
+            raise InputError(
+                f"{trace} changed while it was read",
+                hint="wait until its writer has finished, then run again",
+            )
         manifest = {
             "key": key,
             **made_from,
             "trace": {
-                **made_from["trace"],  # type: ignore[dict-item]
+                **made_from["trace"],
                 "product_version": info.product_version,
                 "schema_version": info.schema_version,
                 "capture_version": info.capture_version,
-                "warnings": list(info.warnings),
+                "warnings": told,
             },
             "host_hash": hashlib.sha256(host.encode()).hexdigest()[:12] if host else None,
             "seconds": round(time.monotonic() - began, 3),
             "files": {path.name: path.stat().st_size for path in sorted(scratch.iterdir())},
+            **({userfacts.ENTRY: own} if own else {}),
         }
         (scratch / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         _settle(scratch, target)

@@ -10,8 +10,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from nsys_sql import across, partition, ranks
+from nsys_sql import across, partition, ranks, userfacts
 from nsys_sql.across import Across, Files, Named, references
+from nsys_sql.catalog import SqlFile
 from nsys_sql.errors import AnswerError
 from nsys_sql.partition import Partition
 from nsys_sql.ranks import Candidate, Member, RankMap
@@ -76,6 +77,7 @@ class Survey(Across):
         mapping: RankMap | None = None,
         *,
         failed: int = 0,
+        recipes: Sequence[SqlFile] = (),
         params: Mapping[str, object] | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
@@ -90,6 +92,9 @@ class Survey(Across):
         try:
             self._set_parameters(params or {})
             self._load(failed)
+            schemas = {SCHEMA: self.parts}
+            query, of = userfacts.over_ranks, f"{self.command} recipe"
+            self._take(userfacts.load(self.con, schemas, recipes, query, of))
         except BaseException:
             self.close()
             raise

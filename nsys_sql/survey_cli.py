@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nsys_sql
 from nsys_sql import (
+    cache,
     commands,
     formats,
     output,
@@ -20,9 +21,18 @@ from nsys_sql import (
     source,
     survey,
     tasks,
+    userfacts,
 )
-from nsys_sql.across import Named
-from nsys_sql.errors import AnswerError, InputError, InvariantError, NsysSqlError, UsageError
+from nsys_sql.across import Across, Named
+from nsys_sql.catalog import SqlFile
+from nsys_sql.errors import (
+    AnswerError,
+    InputError,
+    InvariantError,
+    NsysSqlError,
+    UsageError,
+    placed,
+)
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.partition import Partition
@@ -45,8 +55,11 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     output.check_target(options["output"], traces)
     mapping = ranks.read(options["ranks"]) if options["ranks"] is not None else ranks.RankMap()
     output.check_target(options["output"], mapping.traces)
-    chosen = _chosen(options)
     model_options = engine_options(options)
+    own = userfacts.asked(model_options.recipes, survey.RESULTS, warn)
+    chosen = _chosen(options, tuple(file.name for file in own))
+    params = cross_parameters(options, model_options, survey.files().parameters())
+    survey.files().values(params, Survey.title)  # before traces are read
     if options["from_parquet"] is not None:
         outcomes = _from_parquet(options["from_parquet"], traces)
     else:
@@ -56,14 +69,15 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     for each, failure in failures:
         hint = f"; {failure.hint}" if failure.hint else ""
         if parts:
-            warn(f"Error: {each.trace}: {failure.message}{hint}")
+            warn(f"Error: {placed(each.trace, failure.message)}{hint}")
     if not parts:
         raise _error(outcomes, failures)
     with Survey(
         parts,
         mapping,
         failed=len(failures),
-        params=commands.parameters(options["params"]),
+        recipes=own,
+        params=params,
         threads=options["threads"],
         memory_limit=options["memory_limit"],
         temp_directory=model_options.temp_directory,
@@ -72,7 +86,7 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
             text = _skeleton(opened, options, failures)
             output.write_text(text, options["output"])
             return _exit_code(failures, ())
-        results = opened.results(chosen)
+        results = opened.results(answered(chosen, own, opened, options))
         notes = [*opened.notes]
         if not options["quiet"]:
             for note in notes:
@@ -84,23 +98,55 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     return _exit_code(failures, results)
 
 
-def _chosen(options: Mapping[str, Any]) -> tuple[str, ...]:
+def _chosen(options: Mapping[str, Any], own: tuple[str, ...]) -> tuple[str, ...]:
     """Which results are wanted: all that read as tables, or those asked for."""
-    given: tuple[str, ...] = options["results"]
-    for name in given:
-        if name not in survey.RESULTS:
-            raise UsageError(
-                f"a survey has no result {name!r}", hint=f"results: {', '.join(survey.RESULTS)}"
-            )
+    given = wanted(options, "a survey", (*survey.RESULTS, *own))
     form = options["form"]
     if form in ("csv", "parquet"):
         if len(given) > 1:
             raise UsageError(f"{form} holds one result", hint="name one with --result")
         return given or ("survey",)
-    return given or (_SHOWN if form == "table" else survey.RESULTS)
+    return given or (*(_SHOWN if form == "table" else survey.RESULTS), *own)
+
+
+def wanted(options: Mapping[str, Any], title: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The results that --result names; recipes are called so with `_` as well."""
+    found = []
+    for given in options["results"]:
+        name = given if given in known else given.replace("_", "-")
+        if name not in known:
+            raise UsageError(
+                f"{title} has no result {given!r}", hint=f"results: {', '.join(known)}"
+            )
+        found.append(name)
+    return tuple(found)
+
+
+def answered(
+    chosen: Sequence[str], own: Sequence[SqlFile], opened: Across, options: Mapping[str, Any]
+) -> list[str]:
+    """The chosen results less recipes that no trace answers: an error for one that was named."""
+    lost = {file.name for file in own} - opened.own.keys()
+    for name in lost.intersection(wanted(options, opened.title, chosen)):
+        told = next(note for note in opened.notes if note.startswith(f"recipe {name} is without"))
+        raise AnswerError(told)
+    return [name for name in chosen if name not in lost]
+
+
+def cross_parameters(
+    options: Mapping[str, Any], model_options: Options, known: Container[str]
+) -> dict[str, str]:
+    """The parameters that are not those of a recipe of the user's alone."""
+    return {
+        name: value
+        for name, value in commands.parameters(options["params"]).items()
+        if name in known or name not in model_options.params
+    }
 
 
 def engine_options(options: Mapping[str, Any]) -> Options:
+    """The options with which each trace is read."""
+    sources = userfacts.own_sources(options.get("recipes", ()))
     return Options(
         anchor=options["anchor"],
         per_iteration=options["per_iteration"],
@@ -114,6 +160,8 @@ def engine_options(options: Mapping[str, Any]) -> Options:
         memory_limit=options["memory_limit"],
         temp_directory=options["temp_directory"] and os.fspath(options["temp_directory"]),
         cache=options.get("cache", False),
+        recipes=sources,
+        params=userfacts.own_parameters(sources, commands.parameters(options["params"])),
     ).check()
 
 
@@ -124,9 +172,8 @@ def folder_for(given: Path | None) -> Path:
     """Where partitions are kept: the folder given, else the user's cache, else a temporary one."""
     if given is not None:
         return output.engine_path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser() / ".cache"
-    folder = Path(base) / "nsys-sql" / "partitions"
     try:
+        folder = cache.partitions()
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder
@@ -138,7 +185,7 @@ def folder_for(given: Path | None) -> Path:
 def _collect(
     traces: Sequence[Path], model_options: Options, options: Mapping[str, Any], warn: Warn
 ) -> list[Outcome]:
-    unique = list({os.path.realpath(trace): trace for trace in traces}.values())
+    unique = distinct(traces, options, warn)
     if not unique:
         raise UsageError("there is no trace to survey", hint="name traces, or a --ranks FILE")
     folder = folder_for(options["partitions"])
@@ -155,6 +202,17 @@ def _collect(
     if resumed and not options["quiet"]:
         warn(f"{resumed} of {len(outcomes)} traces were read before and are unchanged")
     return outcomes
+
+
+def distinct(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> list[Path]:
+    """Each trace once, by whatever name it is given; that is told."""
+    found: dict[str, Path] = {}
+    for trace in traces:
+        first = found.setdefault(os.path.realpath(trace), trace)
+        if first is not trace and not options["quiet"]:
+            same = "" if first == trace else f", as {first} too"
+            warn(f"Warning: {trace} is given twice{same}, and counts once")
+    return list(found.values())
 
 
 def counting(line: Line | None, total: int, noun: str = "traces") -> tasks.Progress | None:
@@ -243,6 +301,7 @@ def _parameters(mapping: RankMap, options: Mapping[str, Any]) -> dict[str, objec
     names = ("anchor", "per_iteration", "skip_first", "skip_last", "iterations", "device", "window")
     found: dict[str, object] = {name: options[name] for name in names}
     found["taxonomy"] = [str(path) for path in options["taxonomy"]]
+    found["recipes"] = [str(path) for path in options["recipes"]]
     found["ranks"] = str(mapping.path) if mapping.path is not None else None
     given = commands.parameters(options["params"])
     return found | {
@@ -358,7 +417,7 @@ def _json(
 
 def _write_parquet(opened: Survey, name: str, options: Mapping[str, Any]) -> None:
     with output.binary(options["output"]) as path:
-        opened.con.table(f"result_{name}").write_parquet(str(path))
+        opened.con.table(userfacts.table(name)).write_parquet(str(path))
 
 
 def _skeleton(

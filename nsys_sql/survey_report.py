@@ -8,7 +8,8 @@ from typing import Any
 from nsys_sql import humanize, report_html, report_text
 from nsys_sql.across import Named
 from nsys_sql.pictures import Heat, Picture, Segment
-from nsys_sql.report import Part, Section, Table
+from nsys_sql.report import OWN, Part, Section, Table
+from nsys_sql.survey import PICTURES
 
 Record = Mapping[str, Any]
 _SECTIONS = (
@@ -18,7 +19,9 @@ _SECTIONS = (
     "Alignment",
     "Collectives",
     "Stages",
+    OWN,
 )
+_OWN_ROWS = 60
 # result -> section, title, columns (none: all), at most so many rows
 _TABLES: dict[str, tuple[int, str, str, int]] = {
     "survey": (
@@ -84,6 +87,9 @@ def _part(
     for name, (place, *_) in _TABLES.items():
         if name in results and results[name].rows:
             sections[place - 1].tables.append(_table(results[name]))
+    for name, each in results.items():
+        if name not in _TABLES and name not in PICTURES:
+            sections[-1].tables.append(_table(each))
     if "verdict" in results:
         sections[0].sentences += _headline(results["verdict"].dicts())
     sections[0].notes += [*notes, *_failures(facts)]
@@ -134,7 +140,7 @@ def _absent(tiles: Sequence[Record], wanted: object) -> Iterator[str]:
 
 
 def _table(each: Named) -> Table:
-    _, title, wanted, most = _TABLES[each.name]
+    _, title, wanted, most = _TABLES.get(each.name, (0, each.question, "", _OWN_ROWS))
     rows = each.dicts()
     names = wanted.split() or [column.name for column in each.columns]
     # a column without a value says nothing, nor does a kind of communication that nobody has

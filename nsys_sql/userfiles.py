@@ -25,8 +25,11 @@ from nsys_sql.macros import Macro
 GROUP = "nsys_sql.recipes"
 _MANIFEST = "recipes.yaml"
 _EXTRAS = {"notes": "note", "invariants": "invariant"}
+# Folders of the package that a folder of recipes has no counterpart of.
+_OURS = ("adapters", "compare", "facts", "macros", "recipes", "steps", "survey")
 _TYPE = re.compile(r"[A-Z][A-Z0-9_]*(\(\d+(,\d+)?\))?(\[\d*\])*")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
+_TOLD = 400
 # Set by the options of every command, so no recipe declares them.
 OPTION_VARIABLES = frozenset(
     {
@@ -50,37 +53,47 @@ _RELATION_PARAMETERS = frozenset({"p_rel", "p_a", "p_b", "p_windows", "p_over"})
 # ---------------------------------------------------------------- finding and reading
 
 
-def installed() -> Iterator[tuple[str, tuple[Path, ...], str | None]]:
-    """Each entry point: what it is called, its sources, and what is wrong with it if anything."""
+def installed() -> Iterator[tuple[str, str, tuple[Path, ...], str | None]]:
+    """Each entry point: name, distribution, sources, and what is wrong with it if anything."""
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name):
-        where = point.dist.name if point.dist else point.value
-        name = f"{point.name} of {where}"
+        where = point.dist.name if point.dist else str(point.value)
         try:
             offered = point.load()
             offered = offered() if callable(offered) else offered
             single = isinstance(offered, str | os.PathLike)
             sources = tuple(Path(each) for each in ((offered,) if single else offered))
         except Exception as error:  # whatever a distribution does must not end our run
-            yield name, (), f"{type(error).__name__}: {error}"
+            yield point.name, where, (), f"{type(error).__name__}: {error}"
         else:
-            yield name, sources, None
+            yield point.name, where, sources, None
+
+
+def places(source: str | Path) -> tuple[Path, ...]:
+    """The files or folders of a source: itself, or what a distribution offers under that name."""
+    path = Path(source)
+    if not path.exists():
+        for name, _, sources, problem in installed():
+            if name == str(source) and problem is None:
+                return sources
+    return (path,)
 
 
 def full_catalog(sources: Iterable[str | Path] = ()) -> Catalog:
     """The packaged recipes, those of installed distributions, and those of `sources`."""
-    return extend(with_installed(load_catalog()), sources)
+    found = (place for source in sources for place in places(source))
+    return extend(with_installed(load_catalog()), found)
 
 
 def with_installed(base: Catalog) -> Catalog:
     """The catalog with the recipes of installed distributions; a bad one is left out and named."""
-    for name, sources, problem in installed():
+    for name, where, sources, problem in installed():
         if problem is None:
             try:
                 base = extend(base, sources, is_strict=True)
             except NsysSqlError as error:
                 problem = error.told
         if problem is not None:
-            text = f"the recipes {name} are left out: {problem}"
+            text = f"the recipes {name} of {where} are left out: {problem}"
             base = replace(base, problems=(*base.problems, text))
     return base
 
@@ -98,8 +111,16 @@ def extend(base: Catalog, sources: Iterable[str | Path], *, is_strict: bool = Fa
 
 def is_of(file: SqlFile, source: str | Path) -> bool:
     """Whether a file is the user's and came from this source."""
-    path = file.path.resolve()
-    return file.is_user and Path(source).resolve() in (path, *path.parents)
+    own = (file.path.resolve(), file.path.parent.resolve())  # a file may be a link elsewhere
+    return file.is_user and any(place.resolve() in own for place in places(source))
+
+
+def of_sources(catalog: Catalog, sources: Iterable[str | Path]) -> tuple[SqlFile, ...]:
+    """The recipes that came from these sources, and not with an installed distribution alone."""
+    given = tuple(sources)
+    return tuple(
+        file for file in catalog.recipes.values() if any(is_of(file, each) for each in given)
+    )
 
 
 def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
@@ -110,11 +131,17 @@ def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
     elif source.is_file():
         folder, paths = source.parent, [source]
     else:
-        raise UsageError(f"--recipes {source}: there is no such file or folder")
+        names = [name for name, *_ in installed()]
+        raise UsageError(
+            f"--recipes {source}: there is no such file or folder",
+            hint=f"installed are {', '.join(names)}" if names else None,
+        )
     found: dict[str, dict[str, SqlFile]] = {"recipe": {}, "note": {}, "invariant": {}}
     entries = _manifest(folder / _MANIFEST)
     broken: dict[str, NsysSqlError] = {}
+    present: set[str] = set()
     for path in paths:
+        present.add(path.name.split(".")[0].replace("_", "-"))
         try:
             file = parse("recipe", path, is_user=True)
         except UsageError as error:
@@ -152,7 +179,6 @@ def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
             **{name: entry for name, (entry, _) in entries.items() if name in found["recipe"]},
         },
     )
-    present = found["recipe"].keys() | broken.keys()
     _check_manifest(catalog, folder / _MANIFEST, entries, present, source.is_dir())
     for file in (*found["note"].values(), *found["invariant"].values()):
         _check_header(catalog, file)
@@ -163,7 +189,25 @@ def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
             if is_strict:
                 raise
             broken[file.name] = error
-    return without(catalog, broken)
+    unread = _unread(folder, entries, found) if source.is_dir() else ()
+    return without(replace(catalog, problems=(*catalog.problems, *unread)), broken)
+
+
+def _unread(
+    folder: Path, entries: _Entries, found: Mapping[str, Mapping[str, SqlFile]]
+) -> Iterator[str]:
+    """What lies in a folder as if it were read, and is not."""
+    for part, kind in _EXTRAS.items():
+        named = {name for entry, _ in entries.values() for name in getattr(entry, part)}
+        for name, file in found[kind].items():
+            if name not in named:
+                yield (
+                    f"{file.label} is not read: no recipe names this {kind}; "
+                    f"write `{part}: [{name}]` under a recipe of {folder / _MANIFEST}"
+                )
+    for part in _OURS:
+        if any((folder / part).glob("*.sql")):
+            yield f"{folder / part} is not read: a recipe is one file, and its steps are CTEs of it"
 
 
 def without(catalog: Catalog, broken: Mapping[str, NsysSqlError]) -> Catalog:
@@ -214,8 +258,16 @@ def _pairs(
             f"{path}:{node.start_mark.line + 1}: a mapping is expected here",
             hint="write `recipes:`, then `  my-recipe: {notes: [windows], invariants: []}`",
         )
+    seen: dict[str, int] = {}
     for key, value in node.value:
-        name = str(key.value)
+        name, line = str(key.value), key.start_mark.line + 1
+        same = name.replace("_", "-")
+        if same in seen:
+            raise UsageError(
+                f"{path}:{line}: {name} stands here for the second time, as on line {seen[same]}",
+                hint="make one entry of both",
+            )
+        seen[same] = line
         if known is not None and name not in known:
             raise UsageError(
                 f"{path}:{key.start_mark.line + 1}: unknown key {name!r}",
@@ -288,6 +340,14 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
                     f"{where}: {item.name} is set by an option of the command line",
                     hint="read it without @param, or give the parameter another name",
                 )
+    columns = {column.name for column in file.columns}
+    for name in file.key:
+        if name not in columns:
+            where = file.at(rf"@key\b.*\b{re.escape(name)}\b")
+            raise UsageError(
+                f"{where}: @key names {name}, which is no @column",
+                hint=near(name, columns) or f"columns: {', '.join(sorted(columns))}",
+            )
     if _result(file.name) in file.inputs:
         raise UsageError(
             f"{file.at(_result(file.name))}: the recipe reads its own result",
@@ -514,9 +574,30 @@ def other_columns(file: SqlFile, returned: Sequence[str]) -> UsageError:
 def failed(file: SqlFile, message: str, offset: int = 1) -> UsageError:
     """The error of a query that DuckDB refused; `offset` lines stood before the query's text."""
     text = " ".join(message.split("LINE ")[0].split())
-    told = re.search(r"LINE (\d+):", message)
-    line = _first(file) + int(told[1]) - 1 - offset if told else _first(file)
+    place = re.search(r"LINE (\d+):", message)
+    line = _first(file) + int(place[1]) - 1 - offset if place else _first(file)
     line = max(1, min(line, len(file.text.splitlines())))
+    told = re.sub(r' Use "SET .*?$', "", text.split(" Candidate ")[0])
+    told = told if len(told) <= _TOLD else f"{told[:_TOLD]}..."  # it may quote a value
+    return UsageError(f"{file.label}:{line}: {told}", hint=_remedy(text, message))
+
+
+# What an error of DuckDB's asks for, where it is not a column.
+_REMEDIES = (
+    ("more than one row returned by a subquery", "aggregate in the subquery, or add LIMIT 1"),
+    ("^Conversion Error", "try_cast(x AS TYPE) gives NULL for what does not fit"),
+    ("^Out of Range Error", "compute with x::HUGEINT or x::DOUBLE, and cast the outcome"),
+    ("^Invalid Input Error", "correct the query, or leave out the rows that it cannot take"),
+    ("function with name|no function matches", "the macros nsys.* are listed in docs/canonical.md"),
+    ("group by clause", "add it there, or take any_value() of it"),
+)
+
+
+def _remedy(text: str, message: str) -> str:
     bindings = re.search(r"Candidate bindings: (.+?)(?:\n|$)", message)
-    hint = f"there are {bindings[1].strip()}" if bindings else "docs/canonical.md lists columns"
-    return UsageError(f"{file.label}:{line}: {text.split(' Candidate ')[0]}", hint=hint)
+    if bindings:
+        return f"there are {bindings[1].strip()}"
+    for pattern, remedy in _REMEDIES:
+        if re.search(pattern, text, re.IGNORECASE):
+            return remedy
+    return "docs/canonical.md lists columns"

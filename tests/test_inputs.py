@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 import nsys_sql
-from nsys_sql import cache, cli, database, inputs
+from nsys_sql import cache, cli, database, inputs, output, partition, survey_cli
+from nsys_sql import source as files
 from nsys_sql.attached import load_sqlite
 from nsys_sql.errors import AnswerError, InputError
 from nsys_sql.options import Options
@@ -195,6 +196,84 @@ def test_other_folders_are_refused_with_what_to_do(tmp_path, folder):
         nsys_sql.open(folder)
 
 
+def spoiled(path, at):
+    """The bytes of a file before 40 of them from `at` on were spoiled in place."""
+    data = path.read_bytes()
+    at = at if at >= 0 else len(data) + at
+    path.write_bytes(
+        data[:at] + bytes((b + 77) % 256 for b in data[at : at + 40]) + data[at + 40 :]
+    )
+    return data
+
+
+@pytest.mark.parametrize(
+    ("table", "at"),
+    [
+        ("CUPTI_ACTIVITY_KIND_KERNEL", 100),  # a page
+        ("CUPTI_ACTIVITY_KIND_KERNEL", 6),  # the head of one
+        ("StringIds", 100),
+        ("NVTX_EVENTS", -300),  # the footer
+        ("NVTX_EVENTS", -8),  # its length
+    ],
+)
+def test_a_bad_file_of_a_folder_is_named(folder, table, at, capsys):
+    path = folder / f"{table}.parquet"
+    spoiled(path, at)
+    assert cli.execute(["run", "budget", str(folder), "--format", "csv"]) == 3
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith(f"Error: {path} is damaged or truncated"), err
+    assert "export the report again" in err
+    if at == 100:
+        with pytest.raises(InputError, match=table), nsys_sql.open(folder) as model:
+            model.rows(model.query("SELECT count(DISTINCT name) FROM op_name"))
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"PAR1", "is one table of a Parquet export"),
+        (b"ARROW1\0\0", "is an Arrow export, which is not read"),
+        (b"\xff\xff\xff\xff\x10\0", "is an Arrow export, which is not read"),
+        (b"\x89HDF\r\n", "is an HDF5 export, which is not read"),
+    ],
+)
+def test_files_of_other_exports_are_told_apart(tmp_path, head, words):
+    path = tmp_path / "step"
+    path.write_bytes(head + bytes(200))
+    with pytest.raises(InputError, match=words) as caught:
+        nsys_sql.open(path)
+    assert "parquetdir" in caught.value.hint or str(tmp_path) in caught.value.hint
+
+
+def test_an_error_of_a_query_is_not_blamed_on_the_folder(folder):
+    with nsys_sql.open(folder) as model, pytest.raises(nsys_sql.UsageError, match="boo"):
+        model.rows(model.query("SELECT error('boo') FROM op"))
+
+
+def test_what_a_folder_is_called_adds_nothing(fixture_sqlite, tmp_path):
+    trace = fixture_sqlite("event_waits")
+    (tmp_path / "deviceId=5").mkdir()
+    folder = to_parquet(trace, tmp_path / "deviceId=5" / "streamId=9")
+    with nsys_sql.open(trace) as model, nsys_sql.open(folder) as other:
+        assert other.run("devices").fetchall() == model.run("devices").fetchall()
+
+
+def test_folders_around_an_export_are_told_apart(folder, tmp_path):
+    with pytest.raises(InputError) as caught:
+        nsys_sql.open(folder.parent)
+    assert str(folder) in caught.value.hint
+    (folder / "x.nsys-analysis").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match="results of `nsys recipe`"):
+        nsys_sql.open(folder)
+    (folder / "x.nsys-analysis").unlink()
+    (folder / "README.txt").write_text("mine", encoding="utf-8")
+    (folder / "more.parquet").mkdir()
+    with pytest.raises(InputError, match=r"more\.parquet is not a regular file"):
+        nsys_sql.open(folder)
+    (folder / "more.parquet").rmdir()
+    nsys_sql.open(folder).close()
+
+
 def test_a_folder_that_changes_is_told(folder):
     with nsys_sql.open(folder) as model:
         model.run("devices")
@@ -334,6 +413,59 @@ def test_a_changed_trace_is_read_anew(trace, own_cache):
     assert len(made(own_cache)) == 2
 
 
+def test_the_log_beside_a_trace_is_part_of_it(trace):
+    """Rows may be in the log alone: the file itself is as it was."""
+    source = sqlite3.connect(trace)
+    source.execute("PRAGMA journal_mode = WAL")
+    before, file = files.identity(trace), trace.read_bytes()
+    source.execute("DELETE FROM NVTX_EVENTS WHERE rowid = 1")
+    source.commit()
+    assert trace.read_bytes() == file
+    assert files.identity(trace) != before
+    source.close()
+
+
+def test_other_content_of_the_same_size_and_time_is_read_anew(tmp_path, own_cache):
+    """Where the samples of the content do not reach: the time of change is put back."""
+    path = tmp_path / "long.sqlite"
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+    status, first = path.stat(), files.identity(path)
+    with path.open("r+b") as file:
+        file.seek((2 << 20) + 300_000)
+        file.write(b"x")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    second = files.identity(path)
+    assert (first["size"], first["mtime_ns"]) == (second["size"], second["mtime_ns"])
+    assert first["sample"] != second["sample"]
+
+
+def test_a_trace_replaced_while_it_is_ingested_is_told(trace, own_cache, monkeypatch):
+    """Replaced after its name was made, before it was opened: nothing changes while it is read."""
+
+    def replaced(_, found, file, *__):
+        os.replace(shutil.copy(found, found.with_suffix(".new")), found)
+        file.write_bytes(b"of the other one")
+
+    monkeypatch.setattr(database, "_write", replaced)
+    with pytest.raises(InputError, match="changed while it was read"):
+        nsys_sql.open(trace, cache=True)
+    assert list(own_cache.iterdir()) == []
+
+
+def test_a_full_disk_under_the_cache_is_told(trace, own_cache, monkeypatch):
+    def full(_, __, file, *___):
+        raise output.failure(
+            duckdb.IOException(f'Could not write file "{file}": No space left on device')
+        )
+
+    monkeypatch.setattr(database, "_write", full)
+    with pytest.raises(InputError, match=r"the cache .* cannot be written: No space") as caught:
+        nsys_sql.open(trace, cache=True)
+    assert "NSYS_SQL_CACHE" in caught.value.hint
+    assert list(own_cache.iterdir()) == []
+
+
 def test_runs_at_the_same_time_make_one_file_and_all_answer(trace, own_cache):
     rows, errors = [], []
 
@@ -366,17 +498,31 @@ def test_a_failed_ingest_leaves_nothing(trace, own_cache, monkeypatch):
 
 
 def test_the_cache_is_listed_and_cleared(trace, own_cache, capsys):
-    assert cli.execute(["run", "devices", str(trace), "--cache"]) == 0
+    assert cli.execute(["run", "devices", str(trace), "--cache", "--format", "json"]) == 0
+    # the trace is named, and not the copy
+    assert json.loads(capsys.readouterr().out)["trace"]["path"] == str(trace)
+    partition.write_partition(trace, survey_cli.folder_for(None), Options())
     capsys.readouterr()
     assert cli.execute(["cache", "--list"]) == 0
-    out = capsys.readouterr().out
-    assert str(trace) in out
-    assert "1 files" in out
+    *lines, total = capsys.readouterr().out.splitlines()
+    assert [line.split()[-2:] for line in sorted(lines, key=lambda line: line.split()[-2])] == [
+        ["ingest", str(trace)],
+        ["partition", str(trace)],
+    ]
+    assert total.startswith("2 entries")
     (own_cache / "mine.txt").write_text("kept", encoding="utf-8")
+    world, _, _ = files.owner().partition(".")
+    for name in (files.owner(), f"{world}.999999999", "00000000.1", f"{files.owner()}-old"):
+        (own_cache / f".part-{name}-x").mkdir()
+    for name in ("00000000.1", f"{files.owner()}-old"):
+        os.utime(own_cache / f".part-{name}-x", (1, 1))
     with nsys_sql.open(trace, cache=True) as model:
         assert cli.execute(["cache", "--clear"]) == 0
         assert len(model.run("budget").fetchall()) == 15  # whoever reads it keeps it
-    assert [path.name for path in own_cache.iterdir()] == ["mine.txt"]
+    left = [path.name for path in own_cache.rglob("*")]
+    # what a live run is making is its own, however long that takes
+    own = [f".part-{files.owner()}-old-x", f".part-{files.owner()}-x"]
+    assert sorted(left) == [*own, "mine.txt", "partitions"]
     assert cache.entries() == []
     assert cli.execute(["cache"]) == 2
     assert cli.execute(["cache", "--list", "--clear"]) == 2
@@ -396,9 +542,3 @@ def test_what_an_option_brings_is_joined_to_the_cached_trace(trace, own_cache):
     with nsys_sql.open(trace, cache=True, reference_steps="1.9ms,2.0ms") as model:
         assert model.run("slowdown").fetchall() == wanted
     assert len(made(own_cache)) == 1
-
-
-def test_the_envelope_names_the_trace_and_not_the_copy(trace, capsysbinary):
-    assert cli.execute(["run", "devices", str(trace), "--cache", "--format", "json"]) == 0
-    assert json.loads(capsysbinary.readouterr().out)["trace"]["path"] == str(trace)
-    assert Options(cache=True).check().cache

@@ -227,6 +227,11 @@ def test_a_bad_recipe_is_told_with_file_line_and_remedy(tiny, tmp_path, text, wo
         ("recipes: [probe]\n", "recipes.yaml:1: a mapping is expected here"),
         ("recipes:\n  probe: {notes: windows}\n", "recipes.yaml:2: a list like"),
         ("recipes: {\n", "this is not valid YAML"),
+        (
+            "recipes:\n  probe: {}\n  probe: {notes: []}\n",
+            "recipes.yaml:3: probe stands here for the second time, as on line 2; make one entry",
+        ),
+        ("recipes: {}\nrecipes: {}\n", "recipes.yaml:2: recipes stands here for the second"),
     ],
 )
 def test_a_bad_manifest_is_told_with_its_line(tiny, tmp_path, text, words):
@@ -243,6 +248,27 @@ def test_bad_sources(trace, tmp_path, capsys):
     assert "there already is a recipe budget, sql/recipes/budget.sql" in failure(trace, path)
     assert execute(["run", "probe", str(trace), "--recipes", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_a_folder_holds_and_nobody_reads_is_told(tmp_path, capsys):
+    """An audit that a manifest forgot would never run, and nobody would know."""
+    write(tmp_path)
+    for part, text in (
+        ("invariants", "SELECT a FROM result_probe"),
+        ("notes", "SELECT 'x' AS note"),
+        ("steps", "SELECT 1 AS a"),
+    ):
+        (tmp_path / part).mkdir()
+        write(tmp_path / part, text, "-- never — what?\n", "never.sql")
+    assert execute(["list", "--recipes", str(tmp_path)]) == 0
+    err = capsys.readouterr().err
+    assert "invariants/never.sql is not read: no recipe names this invariant; write" in err
+    assert f"`notes: [never]` under a recipe of {tmp_path}/recipes.yaml" in err
+    assert f"{tmp_path}/steps is not read: a recipe is one file" in err
+    entry = "recipes: {probe: {notes: [never], invariants: [never]}}\n"
+    (tmp_path / "recipes.yaml").write_text(entry, encoding="utf-8")
+    assert execute(["list", "--recipes", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.count("is not read") == 1
 
 
 def test_parameters_that_name_a_relation_are_known():

@@ -8,6 +8,7 @@
 -- @grain     one row per device, process, context, stream and name
 -- @reads     nsys.op, nsys.op_name, nsys.steady
 -- @needs     kernel
+-- @key       stream_id, name, role
 -- @param     min_us DOUBLE = 0  leave out what runs alone for less, per iteration
 -- @column    device BIGINT - physical GPU of the report
 -- @column    pid BIGINT - operating system process id

@@ -13,14 +13,16 @@ from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from nsys_sql import catalog, resources, source
+from nsys_sql import catalog, resources, source, userfacts
 from nsys_sql.catalog import Column, Param, SqlFile, near
-from nsys_sql.errors import NsysSqlError, UsageError
+from nsys_sql.errors import InputError, NsysSqlError, UsageError, out_of_memory
 from nsys_sql.options import param_value
 from nsys_sql.results import Check, offending
 
 if TYPE_CHECKING:
     import duckdb
+
+    from nsys_sql.userfacts import Loaded
 
 _SHOWN_ROWS = 3
 _Own = TypeVar("_Own", bound="Across")
@@ -52,6 +54,17 @@ class Files:
     def parameters(self) -> dict[str, Param]:
         """Every parameter of the files."""
         return {p.name: p for file in self.all() for p in file.params}
+
+    def values(self, given: Mapping[str, object], title: str) -> dict[str, str]:
+        """The parameters given as SQL text; unknown or malformed ones are usage errors."""
+        known = self.parameters()
+        for name in given:
+            if name not in known:
+                raise UsageError(
+                    f"there is no parameter {name!r} in {title}",
+                    hint=near(name, known) or f"parameters: {', '.join(sorted(known))}",
+                )
+        return {name: param_value(known[name], value) for name, value in given.items()}
 
     def all(self) -> tuple[SqlFile, ...]:
         """Steps, then results."""
@@ -91,6 +104,7 @@ class Across:
         from nsys_sql import attached
 
         self.notes: list[str] = []
+        self.own: dict[str, list[Check]] = {}  # results of the user's recipes, with their checks
         self._built: set[str] = set()
         self.con = duckdb.connect()
         self._spill = attached.spill_folder(temp_directory)
@@ -117,14 +131,8 @@ class Across:
         self.close()
 
     def _set_parameters(self, params: Mapping[str, object]) -> None:
-        known = self.sql.parameters()
-        for name, value in params.items():
-            if name not in known:
-                raise UsageError(
-                    f"there is no parameter {name!r} in {self.title}",
-                    hint=near(name, known) or f"parameters: {', '.join(sorted(known))}",
-                )
-            self.con.execute(f"SET VARIABLE {name} = {param_value(known[name], value)}")
+        for name, value in self.sql.values(params, self.title).items():
+            self.con.execute(f"SET VARIABLE {name} = {value}")
 
     def _create_tables(self, tables: Mapping[str, str]) -> None:
         """The schema with its own tables, and the macro that all steps share."""
@@ -142,6 +150,12 @@ class Across:
             values = ", ".join(f"({marks})" for _ in listed)
             flat = [value for row in listed for value in row]
             self.con.execute(f"INSERT INTO {self.schema}.{table} VALUES {values}", flat)
+
+    def _take(self, loaded: Loaded) -> None:
+        """Answer what recipes of the user's make of the traces, like any other result."""
+        self.notes += loaded.notes
+        self.own = loaded.checks
+        self.sql = Files(self.sql.steps, {**self.sql.results, **loaded.results})
 
     def prepare(self, *names: str) -> None:
         """Create steps, with those they read."""
@@ -164,6 +178,13 @@ class Across:
             return self.con.execute(sql)
         except duckdb.Error as error:
             text = " ".join(str(error).split())
+            if (lacking := out_of_memory(error)) is not None:
+                raise lacking from error
+            if isinstance(error, duckdb.OutOfRangeException):
+                raise InputError(
+                    f"a trace holds a number that no report can have: {text}",
+                    hint="`nsys-sql inspect` each of them, and leave that one out",
+                ) from error
             raise NsysSqlError(f"{file.label} failed: {text}") from error
 
     def result(self, name: str) -> Named:
@@ -171,14 +192,15 @@ class Across:
         if name not in self.sql.results:
             raise UsageError(
                 f"{self.title} has no result {name!r}",
-                hint=near(name, self.sql.results) or f"results: {', '.join(self.order)}",
+                hint=near(name, self.sql.results)
+                or f"results: {', '.join((*self.order, *self.own))}",
             )
         file = self.sql.results[name]
         self._build(file)
-        table = f"result_{name}"
+        table = userfacts.table(name)
         self._run(file, f"CREATE OR REPLACE TEMP TABLE {table} AS\n{file.body}")
         rows = self.con.execute(f"SELECT * FROM {table}").fetchall()
-        checks = tuple(self._check(file, table, len(rows)))
+        checks = (*self._check(file, table, len(rows)), *self.own.get(name, ()))
         return Named(name, file.question, file.columns, rows, checks)
 
     def _check(self, file: SqlFile, table: str, total: int) -> Iterable[Check]:

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from nsys_sql import across, partition, ranks
+from nsys_sql import across, partition, ranks, userfacts
 from nsys_sql.across import Across, Files, Named
 from nsys_sql.catalog import SqlFile, near
 from nsys_sql.errors import AnswerError, UsageError
@@ -63,6 +63,7 @@ _THRESHOLD = re.compile(
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>%|ns|us|ms|s)\s*",
     re.ASCII,
 )
+_SHOWN_REASONS = 3
 _MOST = 1e12  # seconds and percent; what is never crossed is a mistake, not a threshold
 _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _TABLES = {
@@ -154,6 +155,7 @@ class Comparison(Across):
         *,
         force: bool = False,
         thresholds: Sequence[Threshold] = (),
+        recipes: Sequence[SqlFile] = (),
         params: Mapping[str, object] | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
@@ -167,6 +169,9 @@ class Comparison(Across):
         try:
             self._set_parameters(params or {})
             self._load()
+            schemas = {side: given.parts for side, given in self.sides.items()}
+            query, of = userfacts.over_pairs, f"{self.command} recipe"
+            self._take(userfacts.load(self.con, schemas, recipes, query, of))
             self.refusals = self._refusals()
         except BaseException:
             self.close()
@@ -287,16 +292,21 @@ class Comparison(Across):
 
     def result(self, name: str) -> Named:
         """One of RESULTS by name."""
-        if self.refusals and not self.force and name in RESULTS and name not in ALWAYS:
+        is_known = name in RESULTS or name in self.own
+        if self.refusals and not self.force and is_known and name not in ALWAYS:
             raise refusal(self.refusals)
         return super().result(name)
 
 
 def refusal(reasons: Sequence[str]) -> AnswerError:
     """The error of two sides that may not be compared."""
+    shown = list(reasons[:_SHOWN_REASONS])
+    if len(reasons) > len(shown):
+        shown.append(f"and {len(reasons) - len(shown)} more: --result comparability")
+    own = "name kernels of your own with --taxonomy, " if "model part" in str(reasons) else ""
     return AnswerError(
-        f"these cannot be compared: {'; '.join(reasons)}",
-        hint="choose captures that can, or --force a comparison, which is then labelled as such",
+        f"these cannot be compared: {'; '.join(shown)}",
+        hint=f"choose captures that can, {own}or --force a comparison, which is then labelled so",
     )
 
 

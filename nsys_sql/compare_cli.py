@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import os
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import nsys_sql
-from nsys_sql import commands, compare, formats, history, humanize, output, ranks, render, tasks
+from nsys_sql import (
+    commands,
+    compare,
+    formats,
+    history,
+    humanize,
+    output,
+    ranks,
+    render,
+    tasks,
+    userfacts,
+)
 from nsys_sql.across import Named
 from nsys_sql.compare import Comparison, Side
 from nsys_sql.errors import (
@@ -23,7 +34,15 @@ from nsys_sql.errors import (
 from nsys_sql.formats import Report
 from nsys_sql.options import Options
 from nsys_sql.ranks import RankMap
-from nsys_sql.survey_cli import counting, engine_options, folder_for
+from nsys_sql.survey_cli import (
+    answered,
+    counting,
+    cross_parameters,
+    distinct,
+    engine_options,
+    folder_for,
+    wanted,
+)
 
 Warn = Callable[[str], None]
 # Columns that a terminal has no room for; every other format has them.
@@ -52,12 +71,17 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     stored = history.labels(options["labels"])
     if stored and options["store"] is None:
         raise UsageError("--label is what a run is stored with", hint="give --store FILE.duckdb")
-    chosen = _chosen(options, form, bool(thresholds))
+    own = userfacts.asked(engine_options(options).recipes, compare.RESULTS, warn)
+    chosen = _chosen(options, form, bool(thresholds), tuple(file.name for file in own))
     sides = _traces(traces, options)
     output.check_target(options["output"], [*sides[0][0], *sides[1][0]])
     target, store = options["output"], options["store"]
     if target and store and output.is_same(target, store):
         raise UsageError("-o would overwrite the history", hint="give the result another name")
+    if store:
+        history.check(store)
+    params = cross_parameters(options, engine_options(options), compare.files().parameters())
+    compare.files().values(params, Comparison.title)  # before traces are read
     read = [
         _side(paths, mapping, each, options, warn)
         for (paths, mapping), each in zip(sides, _side_options(options), strict=True)
@@ -66,7 +90,8 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
         *read,
         force=options["force"],
         thresholds=thresholds,
-        params=commands.parameters(options["params"]),
+        recipes=own,
+        params=params,
         threads=options["threads"],
         memory_limit=options["memory_limit"],
         temp_directory=read[1].options.temp_directory,
@@ -82,7 +107,11 @@ def run(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
                 done = "was there already" if number is None else f"is run {number}"
                 warn(f"{options['store']}: this {done}")
         is_refused = bool(compared.refusals) and not compared.force
-        names = [name for name in chosen if name in compare.ALWAYS] if is_refused else chosen
+        names = (
+            [name for name in chosen if name in compare.ALWAYS]
+            if is_refused
+            else answered(chosen, own, compared, options)
+        )
         results = [compared.result(name) for name in names]
         if is_refused and form not in ("csv", "parquet") and not results:
             results = [compared.result("comparability")]
@@ -122,7 +151,8 @@ def _exit_code(
     for row in gate:
         if row["is_crossed"]:
             codes.append(ThresholdError.exit_code)
-            warn(f"CROSSED {row['threshold']}: {_change(row)}, {row['verdict']}")
+            label = f" [{row['label']}]" if row["label"] else ""
+            warn(f"CROSSED {row['threshold']}: {_change(row)}, {row['verdict']}{label}")
     return max(codes)
 
 
@@ -150,21 +180,17 @@ def signed_pct(value: float) -> str:
 # ---------------------------------------------------------------- what is compared
 
 
-def _chosen(options: Mapping[str, Any], form: str, has_gate: bool) -> tuple[str, ...]:
-    given: tuple[str, ...] = options["results"]
-    for name in given:
-        if name not in compare.RESULTS:
-            raise UsageError(
-                f"a comparison has no result {name!r}",
-                hint=f"results: {', '.join(compare.RESULTS)}",
-            )
+def _chosen(
+    options: Mapping[str, Any], form: str, has_gate: bool, own: tuple[str, ...]
+) -> tuple[str, ...]:
+    given = wanted(options, "a comparison", (*compare.RESULTS, *own))
     if form in ("csv", "parquet"):
         if len(given) > 1:
             raise UsageError(f"{form} holds one result", hint="name one with --result")
         return given or ("reconciliation",)
     every = tuple(name for name in compare.RESULTS if has_gate or name != "gate")
     shown = (*_SHOWN, "gate") if has_gate else _SHOWN
-    return given or (shown if form == "table" else every)
+    return given or (*(shown if form == "table" else every), *own)
 
 
 _Traces = tuple[Sequence[Path], RankMap]
@@ -210,7 +236,7 @@ def _side(
     paths: Sequence[Path], mapping: RankMap, own: Options, options: Mapping[str, Any], warn: Warn
 ) -> Side:
     """Read the traces of one side; a trace that cannot be read ends the comparison."""
-    unique = list({os.path.realpath(path): path for path in paths}.values())
+    unique = distinct(paths, options, warn)
     with commands.progress(options) as line:
         outcomes = tasks.collect(
             unique,
@@ -246,7 +272,7 @@ def _write(
     target: Path | None = options["output"]
     if form == "parquet":
         with output.binary(target) as path:
-            compared.con.table(f"result_{results[0].name}").write_parquet(str(path))
+            compared.con.table(userfacts.table(results[0].name)).write_parquet(str(path))
         return
     if form == "json":
         text = json_text(compared, results, _parameters(options))
@@ -296,7 +322,8 @@ def _table(
     parts = []
     for each, report in zip(results, reports, strict=True):
         if each.name == "verdict" and not asked:
-            text = "\n".join(sentences(each.dicts()))
+            said = (textwrap.wrap(sentence, width) for sentence in sentences(each.dicts()))
+            text = "\n\n".join("\n".join(lines) for lines in said)
             parts.append(f"{report.recipe} - {report.question}\n\n{text}\n")
             continue
         shown = report if asked else _narrow(each, report)
@@ -322,17 +349,29 @@ def _label(each: Named) -> str:
 
 
 def _narrow(each: Named, report: Report) -> Report:
-    rows, notes = each.dicts(), list(report.notes)
+    rows: list[Mapping[str, Any]] = [*each.dicts()]
+    notes = list(report.notes)
     if each.name == "comparability":
         same = sum(row["status"] == "same" for row in rows)
-        rows = [row for row in rows if row["status"] != "same"]
+        silent = [str(row["aspect"]) for row in rows if row["detail"] == "neither report tells"]
+        rows = [
+            row
+            for row in rows
+            if row["status"] != "same" and row["detail"] != "neither report tells"
+        ]
+        if silent:
+            notes.append(f"neither report tells: {', '.join(dict.fromkeys(silent))}")
         notes.append(f"{same} more aspects are the same on both sides: --result comparability")
     elif each.name == "reconciliation":
         rows = [{**row, "item": indented(row)} for row in rows]
-    elif each.name == "kernels" and len(rows) > _KERNEL_ROWS:
-        notes.append(f"{len(rows) - _KERNEL_ROWS} more rows: --result kernels")
-        rows = rows[:_KERNEL_ROWS]
-    hidden = _NARROW.get(each.name, set())
+    elif each.name == "kernels":
+        shown = of_each_pair(rows, _KERNEL_ROWS)
+        if len(shown) < len(rows):
+            notes.append(f"{len(rows) - len(shown)} more rows: --result kernels")
+        rows = shown
+    hidden = _NARROW.get(each.name, {"label"})
+    if not any(is_telling(row.get("basis")) for row in rows):
+        hidden = hidden | {"basis"}
     one_pair = len({row.get("pair") for row in rows}) <= 1
     columns = [
         column
@@ -349,6 +388,23 @@ def _narrow(each: Named, report: Report) -> Report:
     )
 
 
+def of_each_pair(rows: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    """At most so many rows, shared evenly: no pair hides behind another."""
+    taken: dict[object, int] = {}
+    share = max(most // max(len({row["pair"] for row in rows}), 1), 3)
+    kept = []
+    for row in rows:
+        taken[row["pair"]] = taken.get(row["pair"], 0) + 1
+        if taken[row["pair"]] <= share:
+            kept.append(row)
+    return kept
+
+
+def is_telling(basis: object) -> bool:
+    """Whether what a verdict rests on is more than p and the bounds that stand beside it."""
+    return basis not in (None, "p", "bounds", "p and bounds", "same figures")
+
+
 def indented(row: Mapping[str, Any]) -> str:
     """An item of the reconciliation under its parent."""
     item = str(row["item"]).removeprefix(f"{row['parent']}:")
@@ -359,7 +415,7 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The verdict of each pair in words."""
     for row in rows:
         n = f"n = {row['base_n']} and {row['new_n']}"
-        spread = f"p = {row['p_value']:.2g}, {n}"
+        spread = f"p = {row['p_value']:.2g}{_basis(row['basis'])}, {n}"
         if row["low_ns"] is not None:
             spread = f"between {signed(row['low_ns'])} and {signed(row['high_ns'])}, {spread}"
         said = {
@@ -375,7 +431,9 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{signed(row['delta_ns'])}, {signed_pct(row['delta_pct'])} ({spread}): {said}."
         )
         if row["carrier"]:
-            text += f" Most of it lies in {row['carrier']}, {signed(row['carrier_ns'])}"
+            share = row["carrier_ns"] / row["delta_ns"] if row["delta_ns"] else 1.0
+            part = "It" if share >= 0.9 else "Most of it" if share > 0.5 else "The largest part"
+            text += f" {part} lies in {row['carrier']}, {signed(row['carrier_ns'])}"
             if row["inside"]:
                 text += f", and there in {row['inside']}, {signed(row['inside_ns'])}"
             text += "."
@@ -390,6 +448,15 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield text
 
 
+def _basis(basis: str) -> str:
+    """What has to be said beside p, so that it is not read as what decided."""
+    on, _, drift = basis.partition(", ")
+    told = " with neighbours alike (drift)" if drift else ""
+    if on == "ranges far apart":
+        return f"{told}, but the ranges lie far apart"
+    return told
+
+
 def _parameters(options: Mapping[str, Any]) -> dict[str, object]:
     names = (
         "anchor", "base_anchor", "per_iteration", "base_per_iteration", "skip_first", "skip_last",
@@ -400,6 +467,7 @@ def _parameters(options: Mapping[str, Any]) -> dict[str, object]:
     for name in ("base_ranks", "ranks"):
         found[name] = str(options[name]) if options[name] is not None else None
     found["fail_on"] = list(options["fail_on"])
+    found["recipes"] = [str(path) for path in options["recipes"]]
     given = commands.parameters(options["params"])
     return found | {
         name: given.get(name, param.default) for name, param in compare.files().parameters().items()
@@ -461,9 +529,35 @@ def json_text(
 # ---------------------------------------------------------------- history
 
 
+# Options of a history that say what is shown, and those that say how a trace is read.
+_OF_SHOWING = ("metric", "form", "output", "limit")
+_OF_ADDING = (
+    "ranks", "partitions", "jobs", "anchor", "per_iteration", "skip_first", "skip_last",
+    "iterations", "device", "window", "taxonomy", "cache",
+)  # fmt: skip
+
+
+def _check_given(given: Mapping[str, str], is_adding: bool) -> None:
+    """Refuse what was given and would be ignored; `given` maps names to what they are called."""
+    for name, option in given.items():
+        if name == "params":
+            raise UsageError("a history has no parameters", hint="leave --param out")
+        if is_adding and name in _OF_SHOWING:
+            raise UsageError(
+                f"{option} has no effect with --add, which stores a run and shows nothing",
+                hint="leave it out, and ask for the history in a second call",
+            )
+        if not is_adding and name in _OF_ADDING:
+            raise UsageError(
+                f"{option} says how a trace is read, and has no effect without --add",
+                hint="leave it out, or --add a trace",
+            )
+
+
 def show_history(path: Path, traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> int:
     """Append the runs of --add, or print how a metric developed."""
     given = history.labels(options["labels"])
+    _check_given(options["given"], bool(traces))
     if traces:
         return _add(path, traces, given, options, warn)
     target: Path | None = options["output"]
@@ -501,6 +595,7 @@ def _add(
     warn: Warn,
 ) -> int:
     """Store a run by itself: its traces are both sides of a comparison that nobody sees."""
+    history.check(path)
     mapping = ranks.read(options["ranks"]) if options["ranks"] is not None else RankMap()
     side = _side(traces, mapping, engine_options(options), options, warn)
     with Comparison(

@@ -8,9 +8,9 @@ from typing import Any
 from nsys_sql import humanize, report_html, report_text
 from nsys_sql.across import Named
 from nsys_sql.compare import Comparison
-from nsys_sql.compare_cli import heading, indented, sentences, signed
+from nsys_sql.compare_cli import heading, indented, is_telling, of_each_pair, sentences, signed
 from nsys_sql.pictures import Picture, Segment
-from nsys_sql.report import Part, Section, Table
+from nsys_sql.report import OWN, Part, Section, Table
 
 _PARTS = (
     ("compute", "compute_busy"),
@@ -27,13 +27,13 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
         2,
         "Verdict of each pair",
         "pair before after base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict "
-        "carrier inside",
+        "basis carrier inside",
         0,
     ),
     "reconciliation": (
         3,
         "From the base to the new side",
-        "pair item base_ns new_ns delta_ns pct_of_iteration low_ns high_ns p_value verdict",
+        "pair item base_ns new_ns delta_ns pct_of_iteration low_ns high_ns p_value verdict basis",
         0,
     ),
     "kernels": (
@@ -61,8 +61,8 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
     "budget": (
         6,
         "Every metric",
-        "pair metric base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict base_min_ns "
-        "base_max_ns new_min_ns new_max_ns base_n new_n",
+        "pair metric base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict basis "
+        "base_min_ns base_max_ns new_min_ns new_max_ns base_n new_n",
         0,
     ),
     "gate": (
@@ -79,7 +79,9 @@ _SECTIONS = (
     "Compute kernels",
     "Communication and copies",
     "Noise and thresholds",
+    OWN,
 )
+_OWN_ROWS = 60
 # Pairs that get pictures of their own; of more, one holds all budgets.
 _OWN_PICTURES = 4
 _MOST_PAIRS = 64
@@ -107,10 +109,11 @@ def _part(
 ) -> Part:
     is_refused = bool(compared.refusals) and not compared.force
     forced = heading(compared)
-    titles = _SECTIONS[:1] if is_refused else _SECTIONS
+    titles = _SECTIONS[:1] if is_refused else _SECTIONS[: None if compared.own else -1]
     sections = [Section(number, forced + title) for number, title in enumerate(titles, 1)]
     for name, each in results.items():
-        place, title, columns, most = _TABLES[name]
+        own = (len(_SECTIONS), each.question, " ".join(c.name for c in each.columns), _OWN_ROWS)
+        place, title, columns, most = _TABLES.get(name, own)
         if place <= len(sections):
             table = _table(each, title, columns.split(), most)
             if table.rows and not (name == "verdict" and len(table.rows) == 1):
@@ -186,8 +189,9 @@ def _table(each: Named, title: str, wanted: Sequence[str], most: int) -> Table:
         if column.name == name
         and not (one_pair and name == "pair")
         and any(row[name] is not None for row in rows)
+        and not (name == "basis" and not any(is_telling(row[name]) for row in rows))
     ]
-    shown = rows[:most] if most else rows
+    shown = of_each_pair(rows, most) if most else rows
     return Table(
         each.name,
         title,

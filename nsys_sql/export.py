@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nsys_sql import cache, source
+from nsys_sql import cache, interrupts, source
 from nsys_sql.errors import InputError
 
 SUFFIXES = (".nsys-rep", ".qdrep")
@@ -104,6 +104,7 @@ def _run(command: list[str], report: Path, file: Path, version: str, progress: P
             stdout=output,
             stderr=subprocess.STDOUT,
         )
+        interrupts.at_hard_end(process.kill)
         try:
             while True:
                 try:

@@ -82,6 +82,27 @@ def query() -> SqlFile:
     return catalog.parse("history", resources.root() / "sql" / "history" / "history.sql")
 
 
+def check(path: Path) -> None:
+    """Say that a file is no history before any work is done for it; a new one may become one."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no file", hint="name a file of DuckDB")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"the folder of {path} does not exist", hint="create it first")
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    if start and start[8:12] != b"DUCK":
+        kind = "an SQLite file" if start.startswith(b"SQLite format 3") else "no DuckDB database"
+        raise InputError(
+            f"{path} is {kind}, and a history is a file of DuckDB",
+            hint="name a file that `compare --store` or `history --add` wrote, or a new one",
+        )
+
+
 @contextmanager
 def _attached(con: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> Iterator[None]:
     """The store as catalog `store`; waits while another process has it."""
@@ -132,10 +153,7 @@ def _check_layout(con: duckdb.DuckDBPyConnection, path: Path) -> bool:
 
 def append(path: Path, compared: Comparison, given: Mapping[str, str]) -> int | None:
     """Store the budget of the new side; return the number of the run, None if it was there."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no file", hint="name a file of DuckDB")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"the folder of {path} does not exist", hint="create it first")
+    check(path)
     con = compared.con
     compared.prepare("noise", "setup")
     content = ",".join(sorted({each.key for each in compared.sides["new"].parts}))
@@ -200,6 +218,7 @@ def read(
         )
     if not path.is_file():
         raise InputError(f"{path} does not exist", hint="`nsys-sql compare --store` writes one")
+    check(path)
     file = query()
     con = duckdb.connect()
     spill = attached.spill_folder(own.temp_directory)

@@ -15,7 +15,7 @@ RANGES = {
     "per_iteration": (1, 2**31 - 1),
     "skip_first": (0, 2**31 - 1),
     "skip_last": (0, 2**31 - 1),
-    "device": (0, 2**31 - 1),
+    "device": (-(2**31), 2**32 - 1),  # whatever the trace may say
     "threads": (1, 1024),
 }
 # Variables that SQL files read like parameters, and the options that set and check them.
@@ -30,6 +30,13 @@ _SET_BY = {
     "iteration_to": "--iterations",
     "window_mode": "--window",
 }
+# What DuckDB takes for the size of memory: a number and its unit. It also takes a number below 0,
+# for no limit at all, which nobody means who gives one.
+_SIZE = re.compile(
+    r"\s*(?:\d+\.?\d*|\.\d+)(?:e\d+)?\s*"
+    r"(?:bytes?|[kmgt]?b|[kmgt]ib|[kmgt]|(?:kilo|mega|giga|tera)bytes?)\s*",
+    re.IGNORECASE | re.ASCII,
+)
 _NUMBERS = {
     "BIGINT": r"[+-]?\d{1,18}",
     "INTEGER": r"[+-]?\d{1,9}",
@@ -76,6 +83,12 @@ class Options:
                 raise UsageError(
                     f"{name.replace('_', '-')} is {value}", hint=f"it is from {least} to {most}"
                 )
+        limit = self.memory_limit
+        if limit is not None and not (_SIZE.fullmatch(limit) and re.search("[1-9]", limit)):
+            raise UsageError(
+                f"memory-limit {limit!r} is refused: it is no size above 0",
+                hint="give one like 4GB",
+            )
         if self.window not in ("range", "device"):
             raise UsageError(f"window {self.window!r} is unknown", hint="it is range or device")
         return self
@@ -160,9 +173,23 @@ def param_value(param: Param, value: object) -> str:
         raise UsageError(
             f"parameter {param.name}={text!r} is not a {param.type}", hint=param.description or None
         )
+    if param.range is not None and not param.range.holds(_number(param, text)):
+        raise UsageError(
+            f"parameter {param.name}={text} is out of range",
+            hint=f"{param.name} is {param.range.words}: {param.description}",
+        )
     if param.name == "device":  # the option's twin
         Options(device=int(text)).check()
     return f"CAST({literal(text)} AS {param.type})"
+
+
+def _number(param: Param, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(
+            f"parameter {param.name}={text!r} is not a {param.type}", hint=param.description or None
+        ) from None
 
 
 def _bigint(value: int | None) -> str:

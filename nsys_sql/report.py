@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import nsys_sql
 from nsys_sql import humanize, pictures
-from nsys_sql.errors import AnswerError, NsysSqlError
+from nsys_sql.catalog import near
+from nsys_sql.errors import AnswerError, NsysSqlError, UsageError
 from nsys_sql.formats import CheckLike, ColumnLike, Report, Row
-from nsys_sql.userfiles import is_of
+from nsys_sql.options import Options
+from nsys_sql.userfiles import of_sources
 
 if TYPE_CHECKING:
     from nsys_sql.session import Model
@@ -208,15 +210,26 @@ def part(
     results: dict[str, Report] = {}
     missing: dict[str, NsysSqlError] = {}
     own = _own(model)
-    wanted = (*(shown.recipe for shown in SHOWN), *_FOR_PICTURES, *own)
-    for number, name in enumerate(wanted, 1):
-        if name not in model.catalog.recipes:
-            continue
+    wanted = {}
+    for name in (*(shown.recipe for shown in SHOWN), *_FOR_PICTURES, *own):
+        if name in model.catalog.recipes:
+            known = _parameters(model, name)
+            wanted[name] = {key: value for key, value in given.items() if key in known}
+    taken = {key for params in wanted.values() for key in params}
+    for key in given:
+        if key not in taken:
+            every = {key for name in wanted for key in _parameters(model, name)}
+            every -= Options().variables().keys()
+            raise UsageError(
+                f"there is no parameter {key!r} in a report",
+                near(key, every) or f"parameters: {', '.join(sorted(every))}",
+            )
+    model.foresee(wanted)
+    for number, (name, params) in enumerate(wanted.items(), 1):
         progress(f"{number}/{len(wanted)} {name}")
         file = model.catalog.recipe(name)
-        known = {param.name for param in file.params}
         try:
-            result = model.result(name, **{k: v for k, v in given.items() if k in known})
+            result = model.result(name, **params)
         except NsysSqlError as error:
             if not isinstance(error, AnswerError) and name not in own:
                 raise
@@ -255,12 +268,19 @@ def part(
     return Part(facts, parameters, sections, results, missing.get("verdict"))
 
 
+def _parameters(model: Model, recipe: str) -> frozenset[str]:
+    """The parameters of a recipe; what is wrong with one of the user's is told when it is run."""
+    try:
+        return model.planner.parameters(recipe)
+    except NsysSqlError:
+        return frozenset()
+
+
 def _own(model: Model) -> dict[str, Shown]:
     """The recipes that came with the option --recipes, as they appear."""
     return {
-        name: Shown(name, len(SECTIONS) + 1, file.question, rows=_OWN_ROWS)
-        for name, file in model.catalog.recipes.items()
-        if any(is_of(file, source) for source in model.options.recipes)
+        file.name: Shown(file.name, len(SECTIONS) + 1, file.question, rows=_OWN_ROWS)
+        for file in of_sources(model.catalog, model.options.recipes)
     }
 
 
@@ -385,7 +405,11 @@ def _verdict(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f"The most that can be recovered is of {row['opportunity']}: "
                 f"{ms(row['recoverable_ms'])} ({least} to {most}; {row['bound_kind']}, confidence "
                 f"{row['confidence']})"
-                + (f", at most {_pct(gain)} more throughput." if gain is not None else ".")
+                + (
+                    f", {_pct(gain)} more throughput{_ceiling(row['bound_kind'])}."
+                    if gain is not None
+                    else "."
+                )
             )
         else:
             yield "No launch-starved and no blocking time reaches 1% of the iteration (median)."
@@ -481,12 +505,18 @@ def _opportunities(
         yield "None reaches 1% of the iteration (median)."
 
 
+def _ceiling(kind: str) -> str:
+    """How far a ceiling holds: one of a lower bound is none of what the trace does not show."""
+    return " from what the trace shows of it" if kind == "lower bound" else " at most"
+
+
 def _advice(row: Mapping[str, Any]) -> Advice:
-    ceiling = f"step {ms(row['step_ms'])} to no less than {ms(row['new_step_ceiling_ms'])}"
+    ceiling = f"step {ms(row['step_ms'])} to {ms(row['new_step_ceiling_ms'])}"
     if row["throughput_gain_ceiling_pct"] is not None:
-        ceiling += f", throughput +{_pct(row['throughput_gain_ceiling_pct'])} at most"
+        ceiling += f", throughput +{_pct(row['throughput_gain_ceiling_pct'])}"
     if row["new_mfu_ceiling"] is not None:
-        ceiling += f", MFU {humanize.significant(row['new_mfu_ceiling'])} at most"
+        ceiling += f", MFU {humanize.significant(row['new_mfu_ceiling'])}"
+    ceiling += _ceiling(row["bound_kind"])
     return Advice(
         f"Device {row['device']}, {row['rank']}: {row['opportunity']}",
         [

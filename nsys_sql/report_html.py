@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from collections.abc import Iterator, Sequence
-from html import escape
+from html import escape as html_escape
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +21,7 @@ _LONG = 24
 _FEW_ROWS = 64
 _AXIS_LETTERS = 120
 _NONE = ' class="none"'
+_OLD = '<p class="soft">This picture needs a browser of 2023 or later, with scripts.</p>'
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
@@ -41,10 +44,8 @@ def html(parts: Sequence[Part]) -> str:
             if isinstance(picture, Picture)
         ]
         if shown:
-            script = (
-                f"<script>{get_plotlyjs()}</script>\n"
-                f"<script>const PICTURES = {_json(shown)};\n{_page('report.js')}</script>"
-            )
+            code = f"{get_plotlyjs()}\nconst PICTURES = {_json(shown)};"
+            script = f'<script>const PACKED = "{_packed(code)}";\n{_page("report.js")}</script>'
     name = escape(title(parts[0]) if len(parts) == 1 else f"Report of {len(parts)} traces")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -59,9 +60,28 @@ def _page(name: str) -> str:
     return (Path(__file__).parent / "page" / name).read_text(encoding="utf-8")
 
 
+def _packed(text: str) -> str:
+    """Text that the page unpacks itself: plotly alone would be 5 MB, and is 2 MB like this."""
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+
+def escape(text: str) -> str:
+    """Text of a page: no mark-up, and control or hidden characters spelled out as in a terminal."""
+    return html_escape(humanize.clean(text))
+
+
 def _json(value: object) -> str:
     """JSON that no text in it can lead out of its script element."""
-    return formats.dumps(value).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    return formats.dumps(_visible(value)).replace("<", "\\u003c")
+
+
+def _visible(value: object) -> object:
+    """A value whose texts hold no control or hidden characters."""
+    if isinstance(value, str):
+        return humanize.clean(value)
+    if isinstance(value, dict):
+        return {key: _visible(each) for key, each in value.items()}
+    return [_visible(each) for each in value] if isinstance(value, list) else value
 
 
 def _part(key: str, part: Part, is_rich: bool) -> Iterator[str]:
@@ -75,7 +95,8 @@ def _part(key: str, part: Part, is_rich: bool) -> Iterator[str]:
 
 
 def _section(key: str, section: Section, is_rich: bool) -> Iterator[str]:
-    style = ' class="verdict"' if section.number == 1 else ""
+    is_first = section.number == 1 or section.title.endswith("Verdict")
+    style = ' class="verdict"' if is_first else ""
     yield from (f"<p{style}>{escape(sentence)}</p>\n" for sentence in section.sentences)
     for picture in section.pictures:
         yield f"<figure><h3>{escape(picture.title)}</h3>"
@@ -85,7 +106,7 @@ def _section(key: str, section: Section, is_rich: bool) -> Iterator[str]:
             continue
         yield _key(picture)
         if is_rich:
-            yield f'<div class="plot" id="{key}-{picture.name}"></div>'
+            yield f'<div class="plot" id="{key}-{picture.name}">{_OLD}</div>'
         else:
             yield from _bars(picture)
         yield f"<figcaption>{escape(picture.caption)}</figcaption></figure>\n"
@@ -134,7 +155,7 @@ def _table(table: Table) -> str:
 def _style(kind: str, cell: str) -> str:
     """The class of a cell: absent, a number, or a text that needs room to break."""
     if cell == ABSENT:
-        return _NONE
+        return ' class="number none"' if kind else _NONE
     return ' class="long"' if not kind and len(cell) > _LONG else kind
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -100,7 +101,13 @@ def start(program: str, database: Path, settings: Mapping[str, object] | None = 
             command += ["-cmd", f"SET {name} = {literal(str(value))}"]
     if sys.stdin.isatty() and sys.stdout.isatty():
         command += [part for line in _HINTS for part in ("-cmd", f".print {line}")]
-    return subprocess.run([*command, str(database)], check=False).returncode
+    # Ctrl-C reaches both of us, and is for the query that runs there. A handler, unlike a signal
+    # that is ignored, is not inherited.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return subprocess.run([*command, str(database)], check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # ---------------------------------------------------------------- our own
@@ -132,6 +139,8 @@ class Shell:
     def loop(self, stop_on_error: bool) -> int:
         """Read until the end; with `stop_on_error`, as for a script, until the first error."""
         pending = ""
+        if not stop_on_error:
+            interrupts.lives_on()
         while not self.is_done:
             try:
                 line = self.read(_MORE if pending else _PROMPT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import glob
 import hashlib
 import os
 import platform
@@ -11,11 +12,12 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from nsys_sql import interrupts
 from nsys_sql.errors import InputError
 
 MAGIC = b"SQLite format 3\x00"
@@ -39,6 +41,11 @@ class Header:
 def _read_folder(path: Path) -> Header:
     """Check that a folder is a Parquet directory export."""
     names = sorted(each.name for each in path.iterdir())
+    if any(name.endswith(".nsys-analysis") for name in names):
+        raise InputError(
+            f"{path} holds results of `nsys recipe`, not the tables of a report",
+            hint="give the report itself, or an export of it",
+        )
     if any(name.endswith(".parquet") for name in names):
         return Header(False, 0, None, False, 0, is_parquet=True)
     if any(name.endswith((".arrow", ".arrows")) for name in names):
@@ -46,10 +53,32 @@ def _read_folder(path: Path) -> Header:
             f"{path} is an Arrow directory export, which is not read",
             hint="export with `nsys export --type=parquetdir`, or --type=sqlite",
         )
+    inner = sorted({str(each.parent) for each in path.glob("*/*.parquet")})
+    if inner:
+        raise InputError(
+            f"{path} is a directory, and so is what lies in it",
+            hint=f"give the folder with the files: {', '.join(inner[:3])}",
+        )
     raise InputError(
         f"{path} is a directory",
         hint="give the .sqlite file that `nsys export` wrote, or the folder of --type=parquetdir",
     )
+
+
+def _refuse_other_export(path: Path, head: bytes) -> None:
+    """Tell what a file is that nsys wrote as well, in a form that is not read."""
+    if head.startswith(b"PAR1"):
+        raise InputError(
+            f"{path} is one table of a Parquet export",
+            hint=f"give the folder that holds all of them: {path.parent}",
+        )
+    forms = {b"ARROW1": "an Arrow", b"\xff\xff\xff\xff": "an Arrow", b"\x89HDF": "an HDF5"}
+    for magic, form in forms.items():
+        if head.startswith(magic):
+            raise InputError(
+                f"{path} is {form} export, which is not read",
+                hint="export with `nsys export --type=sqlite`, or --type=parquetdir",
+            )
 
 
 def read_header(path: Path) -> Header:
@@ -81,6 +110,7 @@ def read_header(path: Path) -> Header:
     if head[8:12] == DUCKDB_MAGIC:
         return Header(True, 0, None, False, size)
     if not head.startswith(MAGIC):
+        _refuse_other_export(path, head)
         raise InputError(
             f"{path} is not an SQLite database, or it is encrypted",
             hint="export the report first: `nsys export --type=sqlite REPORT.nsys-rep`",
@@ -144,17 +174,24 @@ def stamp(path: Path) -> tuple[tuple[int, int, int], ...] | None:
 
 
 def identity(path: Path) -> dict[str, object]:
-    """What tells whether a trace is still the same: its content is sampled, not read."""
+    """What tells whether a trace is still the same: its content is sampled, not read.
+
+    The log beside an SQLite file is part of it: rows may be there alone. So is the time at which
+    anything about a file changed, which no program can set: content may be replaced by as many
+    bytes, and the time of its change put back.
+    """
     digest = hashlib.sha256()
     total, changed = 0, 0
     try:
-        for member in _members(path):
+        beside = [] if path.is_dir() else companions(path)
+        for member in (*_members(path), *beside):
             status = member.stat()
             if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
                 raise InputError(f"{member} is not a regular file", hint="save it to a file first")
             total += status.st_size
             changed = max(changed, status.st_mtime_ns)
-            digest.update(f"{member.name if member != path else ''}\0{status.st_size}\0".encode())
+            name = member.name if member != path else ""
+            digest.update(f"{name}\0{status.st_size}\0{status.st_ctime_ns}\0".encode())
             with member.open("rb") as file:
                 step = max(_SAMPLE_BYTES, status.st_size // _SAMPLES)
                 last = max(0, status.st_size - _SAMPLE_BYTES)
@@ -174,6 +211,7 @@ def identity(path: Path) -> dict[str, object]:
 
 
 _folders: set[Path] = set()
+_half_made: set[Path] = set()
 _swept: set[Path] = set()
 _PREFIX = "nsys-sql-"
 
@@ -194,18 +232,29 @@ def owner() -> str:
     return f"{_world()}.{os.getpid()}"
 
 
-def is_left_over(name: str) -> bool:
-    """Whether the process that a name carries was here and is no more."""
+def _lives(name: str) -> bool | None:
+    """Whether the process that a name carries runs; None where that cannot be told from here."""
     found = re.search(r"(?:^|[.-])([0-9a-f]{8})\.([0-9]{1,10})(?=[.-]|$)", name)
     if found is None or found[1] != _world() or os.name != "posix":
-        return False
+        return None
     try:
         os.kill(int(found[2]), 0)
     except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
+        return False
+    except OverflowError:
+        return None
+    except OSError:
         pass
-    return False
+    return True
+
+
+def is_left_over(name: str, is_old: bool = False) -> bool:
+    """Whether the process that a name carries was here and is no more.
+
+    Of one of another machine only its age tells: `is_old`.
+    """
+    lives = _lives(name)
+    return is_old if lives is None else not lives
 
 
 def sweep(folder: Path, pattern: str) -> None:
@@ -223,15 +272,24 @@ def sweep(folder: Path, pattern: str) -> None:
                     path.unlink()
 
 
+def _temporary(temp_directory: str | None) -> Path:
+    return Path(temp_directory or tempfile.gettempdir())
+
+
+def sweep_temporary(temp_directory: str | None) -> None:
+    """Remove the private folders of runs that were killed."""
+    sweep(_temporary(temp_directory), f"{_PREFIX}*")
+
+
 def private_folder(temp_directory: str | None) -> Path:
     """A new folder that only this user may read; `remove` it, or it goes at exit.
 
     What a killed run left there before goes now.
     """
-    base = Path(temp_directory or tempfile.gettempdir())
+    base = _temporary(temp_directory)
     if base not in _swept:
         _swept.add(base)
-        sweep(base, f"{_PREFIX}*")
+        sweep_temporary(temp_directory)
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner()}-", dir=base))
     except OSError as error:
@@ -249,10 +307,35 @@ def remove(folder: Path) -> None:
     _folders.discard(folder)
 
 
+@contextlib.contextmanager
+def half_made(path: Path) -> Iterator[Path]:
+    """Know of a file or folder that is not whole before the block ends, should the run end hard."""
+    _half_made.add(path)
+    try:
+        yield path
+    finally:
+        _half_made.discard(path)
+
+
 @atexit.register
 def _remove_all() -> None:
     for folder in tuple(_folders):
         remove(folder)
+
+
+def _remove_half_made() -> None:
+    _remove_all()
+    for base in tuple(_swept):  # a folder that was made a moment ago and is not in the list yet
+        for path in base.glob(f"{_PREFIX}{owner()}-*"):
+            shutil.rmtree(path, ignore_errors=True)
+    for path in tuple(_half_made):
+        shutil.rmtree(path, ignore_errors=True)
+        for each in path.parent.glob(f"{glob.escape(path.name)}*"):  # DuckDB's log beside it
+            with contextlib.suppress(OSError):
+                each.unlink()
+
+
+interrupts.at_hard_end(_remove_half_made)
 
 
 def settled_copy(path: Path, beside: Sequence[Path], folder: Path) -> Path:

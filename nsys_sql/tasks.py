@@ -10,18 +10,19 @@ import importlib
 import os
 import shutil
 import signal
+import tempfile
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_sql import partition, source
-from nsys_sql.errors import NsysSqlError, UsageError
+from nsys_sql import interrupts, partition, source
+from nsys_sql.errors import NsysSqlError, UsageError, out_of_memory
 from nsys_sql.options import Options
 from nsys_sql.partition import Partition
 
@@ -32,6 +33,7 @@ _ATTEMPTS = 2
 _LEFT_OVER_S = 24 * 3600
 # How long a worker that is told to end may take to remove what it made.
 _CLEAN_UP_S = 0.5
+_busy: list[str] = []  # what a worker works on
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ def run_task(trace: str, folder: str, options: Options) -> tuple[str | None, Fai
     except MemoryError:
         return None, Failure("not enough memory", "lower --jobs, or give a --memory-limit", 3)
     except Exception as error:
+        if (lacking := out_of_memory(error)) is not None:
+            return None, Failure(str(lacking), lacking.hint, lacking.exit_code)
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}:{last.lineno}"
         return None, Failure(f"{type(error).__name__}: {error} ({place})", None, 1)
@@ -117,7 +121,7 @@ def _sweep(folder: Path, outcomes: Iterable[Outcome]) -> None:
             continue
         with suppress(OSError):
             is_old = time.time() - scratch.stat().st_mtime > _LEFT_OVER_S
-            if is_old or source.is_left_over(scratch.name):
+            if source.is_left_over(scratch.name, is_old):
                 shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -202,15 +206,6 @@ def _follow_parent() -> None:
 
     parent = multiprocessing.parent_process()
 
-    def leave() -> None:
-        time.sleep(_CLEAN_UP_S)
-        os._exit(1)
-
-    def end(_: int, __: object) -> None:
-        # The task unwinds, with what it has in temporary folders, and then the process goes.
-        threading.Thread(target=leave, daemon=True).start()
-        raise KeyboardInterrupt
-
     def watch() -> None:
         if parent is not None:
             parent.join()
@@ -218,8 +213,36 @@ def _follow_parent() -> None:
 
     # Ctrl-C on a terminal reaches all processes; it is the parent that decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, end)
+    tempfile.gettempdir()  # tries whether a file can be made; nothing shall end it half-way
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if os.name == "posix":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    interrupts.listen(_CLEAN_UP_S, is_idle=lambda: not _busy)
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _in_worker(task: Task, trace: str, folder: str, options: Options) -> Answer:
+    """Run a task; a worker that was told to end goes when it has unwound."""
+    _busy.append(trace)
+    try:
+        return task(trace, folder, options)
+    finally:
+        if interrupts.is_ending():
+            interrupts.end_hard(1)
+        _busy.pop()
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Hold Ctrl-C back: a worker that begins now is deaf to it until it knows what to do."""
+    if os.name != "posix":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pool(
@@ -243,7 +266,10 @@ def _pool(
                 while waiting and not suspects and len(running) < jobs:
                     trace = waiting.pop()
                     try:
-                        running[pool.submit(task, str(trace), str(folder), options)] = trace
+                        with _ctrl_c_later():
+                            running[
+                                pool.submit(_in_worker, task, str(trace), str(folder), options)
+                            ] = trace
                     except BrokenExecutor:
                         waiting.append(trace)
                         if not running:
@@ -264,7 +290,10 @@ def _pool(
             for worker in tuple(getattr(pool, "_processes", None) or {}):
                 with suppress(OSError):
                     os.kill(worker, signal.SIGTERM)
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=True, cancel_futures=True)
+            # of workers that had no time to
+            source.sweep(folder, ".part-*")
+            source.sweep_temporary(options.temp_directory)
             raise
 
 

@@ -262,7 +262,7 @@ def test_one_more_collective_is_labelled_and_found(lab):
         assert aspects["nccl AllReduce per iteration"]["base"] == "6"
         assert aspects["nccl AllReduce per iteration"]["new"] == "7"
         assert near(item(compared, "blocking:nccl")["delta_ns"], 500_000)
-        assert item(compared, "iteration")["verdict"] == "more"
+        assert item(compared, "iteration")["verdict"] == "slower"
         assert "communication" in item(compared, "iteration")["label"]
         row = next(r for r in rows(compared, "communication") if r["collective"] == "AllReduce")
         assert near(row["delta_blocking_ns"], 500_000)
@@ -283,14 +283,20 @@ def test_what_cannot_be_compared_is_refused(lab, new, reason, capsys):
     assert lab.cli("compare", lab.path("base"), lab.path(new), "--fail-on", "iteration > +3%") == 4
     out, err = capsys.readouterr()
     assert "refused" in out and "reconciliation" not in out and err.count("Error:") == 1
+    assert "- neither report tells: CPU, " in out and "unknown" not in out
+    assert ("--taxonomy" in err) == (new == "deeper")
+    assert "and 4 more: --result comparability" in str(
+        compare.refusal([str(at) for at in range(7)])
+    )
     assert lab.cli("compare", lab.path("base"), lab.path(new), "--format", "csv") == 4
     assert capsys.readouterr().out == ""
 
 
 def test_forced_comparisons_say_so_everywhere(lab, capsys):
     arguments = ("compare", lab.path("base"), lab.path("deeper"), "--force")
-    assert lab.cli(*arguments) == 0
-    out = capsys.readouterr().out
+    assert lab.cli(*arguments, "--fail-on", "iteration > +3%") == 6
+    out, err = capsys.readouterr()
+    assert re.search(r"CROSSED iteration > \+3%: .*, slower \[FORCED, not comparable: model", err)
     assert out.count("FORCED, not comparable") >= len(re.findall("^compare ", out, re.MULTILINE))
     assert lab.cli(*arguments, "--format", "json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -323,7 +329,7 @@ def test_two_runs_of_the_same_are_no_change(lab):
     with lab.compare("base", "again") as compared:
         for pair in (0, 1):
             for row in rows(compared, "budget", pair):
-                assert row["verdict"] not in ("more", "less"), row
+                assert row["verdict"] in ("small", "no change", "cannot tell"), row
             assert rows(compared, "verdict", pair)[0]["verdict"] == "no change"
 
 
@@ -373,6 +379,18 @@ def test_the_gate(lab, capsys):
     for text in ("iteration", "iteration > 3%", "iteraton > +3%", "iteration > +3", "x > 1ms"):
         assert lab.cli(*both, "--fail-on", text) == 2, text
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "param", ["alpha=2", "alpha=0", "interval_alpha=0", "min_change_pct=-1", "alpha=-0.1"]
+)
+def test_a_parameter_has_a_range(lab, param, capsys, monkeypatch):
+    """And it is told before a trace is read."""
+    monkeypatch.setattr(partition, "find", None)
+    assert lab.cli("compare", lab.path("base"), lab.path("more"), "--param", param) == 2
+    err = capsys.readouterr().err
+    name = param.partition("=")[0]
+    assert f"parameter {param} is out of range; {name} is " in err and err.count("\n") == 1
 
 
 def test_thresholds():
@@ -452,7 +470,11 @@ def test_history(lab, tmp_path, capsys):
     add = ("history", store, "--add", lab.path("deeper"), "--label", "commit=c2")
     assert lab.cli(*add) == 0
     capsys.readouterr()
-    assert lab.cli("history", store, "--format", "json") == 0
+
+    def show(*more):
+        return execute(["history", *map(str, (store, *more)), "--threads", "1"])
+
+    assert show("--format", "json") == 0
     found = json.loads(capsys.readouterr().out)["rows"]
     assert [(r["run"], r["member"]) for r in found] == [(r, m) for r in (1, 2, 3) for m in (0, 1)]
     assert found[2]["labels"] == "branch=main, commit=c1"
@@ -461,16 +483,35 @@ def test_history(lab, tmp_path, capsys):
     )
     assert found[4]["change_pct"] is None  # another setup: three layers
     assert found[4]["setup"] != found[2]["setup"]
-    assert lab.cli("history", store, "--label", "branch=main", "--metric", "blocking") == 0
+    assert show("--label", "branch=main", "--metric", "blocking") == 0
     out = capsys.readouterr().out
     assert "2/1 branch=main, commit=c1" in out and "*" in out and "c2" not in out
-    assert lab.cli("history", store, "-o", tmp_path / "h.html") == 0
+    assert show("-o", tmp_path / "h.html") == 0
     assert (
         "<svg" in (tmp_path / "h.html").read_text() or "plot" in (tmp_path / "h.html").read_text()
     )
-    assert lab.cli("history", store, "--metric", "latency") == 2
-    assert lab.cli("history", tmp_path / "none.duckdb") == 3
-    assert lab.cli("history", lab.path("base")) == 3
+    assert show("--metric", "latency") == 2
+    assert execute(["history", str(tmp_path / "none.duckdb")]) == 3
+    capsys.readouterr()
+    # what would be ignored is refused, and no file is taken for a history that is none
+    for more, said in (
+        (("--anchor", "auto"), "--anchor says how a trace is read"),
+        (("--jobs", 1), "--jobs says how a trace is read"),
+        (("--param", "alpha=0.1"), "a history has no parameters"),
+        (("--add", lab.path("base"), "-o", tmp_path / "x.json"), "--output has no effect with"),
+        (("--add", lab.path("base"), "--metric", "blocking"), "--metric has no effect with"),
+    ):
+        assert show(*more) == 2
+        assert said in capsys.readouterr().err
+    (tmp_path / "x.duckdb").write_text("none of these")
+    for path, said in (
+        (lab.path("base"), "is an SQLite file"), (tmp_path / "x.duckdb", "is no DuckDB database"),
+    ):  # fmt: skip
+        for more in ((), ("--add", lab.path("base"))):
+            assert execute(["history", *map(str, (path, *more))]) == 3
+            err = capsys.readouterr().err
+            assert said in err and err.count("\n") == 1 and "extension" not in err
+    assert lab.cli("compare", *[lab.path("base")] * 2, "--store", tmp_path / "x.duckdb") == 3
     capsys.readouterr()
 
 

@@ -20,7 +20,8 @@ import simulator
 from conftest import long_test
 from nsys_sql import compare_report, partition, report_html
 from nsys_sql.cli import execute
-from nsys_sql.compare import METRICS, Comparison, Side, threshold
+from nsys_sql.compare import METRICS, Comparison, Side, files, threshold
+from nsys_sql.compare_cli import _basis, of_each_pair
 from nsys_sql.errors import UsageError
 from nsys_sql.options import Options
 from nsys_sql.pictures import Segment
@@ -238,7 +239,7 @@ def test_what_lies_between_iterations_is_told_and_can_be_gated(lab, capsys):
         assert verdict["verdict"] == "no change"
         assert near(verdict["between_ns"], 5_000_000)
         period = next(r for r in rows(compared, "budget") if r["metric"] == "period")
-        assert period["verdict"] == "more" and period["base_n"] == 7
+        assert period["verdict"] == "slower" and period["base_n"] == 7
     both = ("compare", lab.path("one"), lab.path("loading"), "--quiet")
     assert lab.cli(*both, "--fail-on", "iteration > +3%") == 0
     assert "+5 ms lie between iterations" in " ".join(capsys.readouterr().out.split())
@@ -296,18 +297,101 @@ def test_the_bases_own_anchor_may_count_otherwise(lab):
         assert any(text.startswith("per iteration: 1 against 2") for text in compared.refusals)
 
 
+# ---------------------------------------------------------------- model part
+
+
+def bare():
+    """A comparison without traces: its steps can be given what they read by hand."""
+    compared = object.__new__(Comparison)
+    super(Comparison, compared).__init__(1, None, None)
+    compared.sql = files()
+    compared._create_tables({})
+    return compared
+
+
+# kernel -> (class, count, work in ms) per iteration
+SMALL = {"mm": ("gemm", 20, 80), "flash_fwd": ("attention", 4, 10), "norm": ("norm", 8, 4)}
+
+
+def like(*, drop=(), times=1, suffix="", **more):
+    """SMALL without some kernels, so many times as deep, under other names, with others."""
+    kept = {
+        name + suffix: (kind, n * times, ms * times)
+        for name, (kind, n, ms) in SMALL.items()
+        if name not in drop
+    }
+    return kept | more
+
+
+MODELS = [
+    # some or all of attention under a name of no class
+    (like(bwd=("attention", 4, 20)), like(my_bwd=("other", 4, 20)), "moved"),
+    (like(bwd=("attention", 4, 20)), like(drop=["flash_fwd"], x=("other", 8, 30)), "moved"),
+    (like(), like(norm2=("norm", 8, 3)), "same"),
+    # all GEMMs, or some
+    (like(), like(drop=["mm"], triton_mm=("other", 20, 78)), "moved"),
+    (like(mm2=("gemm", 20, 80)), like(my_mm=("other", 20, 60)), "moved"),
+    # attention as products and a softmax, then as one kernel, and the other way round
+    (like(drop=["flash_fwd"], bmm=("gemm", 8, 24), sm=("elementwise", 4, 9)), like(), "moved"),
+    (like(), like(drop=["flash_fwd"], bmm=("gemm", 8, 24)), "moved"),
+    (like(), like(drop=["flash_fwd"], bmm=("gemm", 40, 160)), "refused"),
+    # cut in other pieces
+    (like(), like(drop=["mm"], mm_half=("gemm", 40, 84)), "same"),
+    # more layers: of the same names, of others, and with kernels of no class on both sides
+    (like(), like(times=2), "refused"),
+    (like(), like(times=2, suffix="_sm100"), "refused"),
+    (like(a=("other", 8, 30)), like(times=2, suffix="_v2", b=("other", 16, 60)), "refused"),
+    # too little of no class to make up for the rest, or none at all
+    (like(), like(times=2, drop=["norm"], a=("other", 8, 30)), "refused"),
+    (like(a=("other", 3, 20)), like(times=2), "refused"),
+    (like(), like(drop=["mm"]), "refused"),
+]
+
+
+def test_names_may_change_freely_and_depth_may_not():
+    """Each case is a pair of devices: contents of both sides, and what the model part is called."""
+    compared = bare()
+    try:
+        columns = (
+            "pair BIGINT, kind VARCHAR, key VARCHAR, class VARCHAR, base_count DOUBLE, new_count "
+            "DOUBLE, base_work_ns BIGINT, new_work_ns BIGINT, base_bytes BIGINT, new_bytes BIGINT"
+        )
+        compared.con.execute(f"CREATE TABLE pair.content_pair ({columns})")
+        for pair, (base, new, _) in enumerate(MODELS):
+            compared._insert(
+                "content_pair",
+                (
+                    (pair, "kernel", name, (base.get(name) or new[name])[0],
+                     *(side.get(name, (0, 0, 0))[1] for side in (base, new)),
+                     *(side.get(name, (0, 0, 0))[2] * MS for side in (base, new)), 0, 0)
+                    for name in {**base, **new}
+                ),
+            )  # fmt: skip
+        compared.con.execute(
+            "INSERT INTO pair.content_pair SELECT pair, 'class', class, class, sum(base_count), "
+            "sum(new_count), sum(base_work_ns), sum(new_work_ns), 0, 0 FROM pair.content_pair "
+            "GROUP BY pair, class"
+        )
+        compared._built = {"content_pair"}
+        compared.prepare("model_part")
+        told = compared.con.execute(
+            "SELECT refusal, moved FROM pair.model_part ORDER BY pair"
+        ).fetchall()
+    finally:
+        compared.close()
+    assert len(told) == len(MODELS)
+    for (base, new, expected), (refusal, moved) in zip(MODELS, told, strict=True):
+        found = "refused" if refusal else "moved" if moved else "same"
+        assert found == expected, (base, new, refusal, moved)
+
+
 # ---------------------------------------------------------------- noise
 
 
 @contextmanager
 def judged(samples):
     """The verdicts of hand-made figures: pair -> (base, new), each item -> figures."""
-    compared = object.__new__(Comparison)
-    from nsys_sql.compare import files
-
-    super(Comparison, compared).__init__(1, None, None)
-    compared.sql = files()
-    compared._create_tables({})
+    compared = bare()
     # through a file: so many parameters of a statement would take longer than all the rest
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sample.csv"
@@ -336,6 +420,56 @@ def judged(samples):
         yield compared.con
     finally:
         compared.close()
+
+
+def test_what_a_verdict_rests_on_stands_beside_it():
+    """p is never read for what decided: windows that drift, many quantities, few windows."""
+    rising = [1000 + at for at in range(8)]
+    source, many = random.Random(7), [0.0]
+    while len(many) < 60:
+        many.append(0.6 * many[-1] + source.gauss(0, 9))
+    many = [1000 + round(value) for value in many]
+    mixed = source.sample(many, len(many))
+    whole = {"iteration": [1000, 1006, 1002, 1004, 1001, 1005, 1003, 1007]}
+    filler = {f"part{at}": [at] * 8 for at in range(20)}
+    near_by = ([40, 52, 44, 56, 48, 60, 64, 68], [65, 81, 69, 77, 85, 73, 62, 89])
+    with judged(
+        {
+            0: ({"iteration": rising}, {"iteration": [value + 100 for value in rising]}),
+            1: (
+                whole | {"x": near_by[0]} | filler,
+                whole | {"x": near_by[1]} | filler,
+            ),
+            2: ({"iteration": [1000, 1300]}, {"iteration": [1400, 1800]}),
+            3: ({"iteration": whole["iteration"]}, {"iteration": rising}),
+            # the same figures in an order that drifts, and in one that does not
+            4: ({"iteration": many}, {"iteration": [value + 1 for value in many]}),
+            5: ({"iteration": mixed}, {"iteration": [value + 1 for value in mixed]}),
+        }
+    ) as con:
+        found = {
+            (pair, name): rest
+            for pair, name, *rest in con.execute(
+                "SELECT pair, item, verdict, basis, p_value, low_ns, high_ns FROM pair.noise"
+            ).fetchall()
+        }
+        widths = dict(con.execute("SELECT pair, widening FROM pair.drift WHERE item = 'iteration'")
+                      .fetchall())  # fmt: skip
+    verdict, basis, p, low, high = found[0, "iteration"]
+    assert (verdict, basis) == ("slower", "ranges far apart, drift") and p > 0.01
+    # neighbours that are alike widen the bounds as well, here beyond all differences
+    assert widths[0] > 2 and low is None and high is None
+    *_, low, high = found[4, "iteration"]
+    *_, near, far = found[5, "iteration"]
+    assert widths[4] > 1 == widths[5] and low < near < 0 < far < high
+    assert "but the ranges lie far apart" in _basis(basis) and "drift" in _basis(basis)
+    verdict, basis, p, *_ = found[1, "x"]
+    assert (verdict, basis) == ("cannot tell", "p above alpha / 22")
+    assert 0.01 / 22 < p <= 0.01
+    assert found[1, "part3"][:2] == ["no change", "same figures"]
+    assert found[2, "iteration"][:2] == ["cannot tell", "too few windows"]
+    assert found[3, "iteration"][:2] == ["no change", "same figures"]
+    assert _basis("p") == _basis("bounds") == ""
 
 
 def verdicts(con):
@@ -424,8 +558,8 @@ def test_false_alarms_and_power():
     with judged(same) as con:
         alarms = {
             name: con.execute(
-                "SELECT count(DISTINCT pair) FROM pair.noise WHERE verdict IN ('more', 'less')"
-                + more
+                "SELECT count(DISTINCT pair) FROM pair.noise "
+                "WHERE verdict IN ('more', 'less', 'slower', 'faster')" + more
             ).fetchone()[0]
             for name, more in (("iteration", " AND item = 'iteration'"), ("any", ""))
         }
@@ -440,13 +574,13 @@ def test_false_alarms_and_power():
 
     with judged({at: (drifting(), drifting()) for at in range(150)}) as con:
         (alarms,) = con.execute(
-            "SELECT count(*) FROM pair.noise WHERE verdict IN ('more', 'less')"
+            "SELECT count(*) FROM pair.noise WHERE verdict IN ('more', 'less', 'slower', 'faster')"
         ).fetchone()
     assert alarms <= 30  # twice as many without regard to the neighbours
     planted = {at: (run(0.01), run(0.01, 1.03)) for at in range(80)}
     with judged(planted) as con:
         (found,) = con.execute(
-            "SELECT count(*) FROM pair.noise WHERE verdict = 'more' AND item = 'iteration'"
+            "SELECT count(*) FROM pair.noise WHERE verdict = 'slower' AND item = 'iteration'"
         ).fetchone()
     assert found >= 77
 
@@ -611,6 +745,16 @@ def test_many_pairs_share_a_picture():
         assert [s.start for s in segments] == pytest.approx(ends[:-1])
         assert ends[-1] == pytest.approx(100 if name.endswith("base") else 200)
     assert [each.name for each in others] == [f"waterfall-{pair}" for pair in (5, 6, 7, 8)]
+
+
+def test_no_pair_hides_behind_another():
+    rows = [{"pair": pair, "at": at} for pair in range(3) for at in range(40)]
+    assert [(r["pair"], r["at"]) for r in of_each_pair(rows, 9)] == [
+        (pair, at) for pair in range(3) for at in range(3)
+    ]
+    assert len(of_each_pair(rows[:40], 20)) == 20
+    assert len(of_each_pair(rows, 2)) == 9  # a few of each are always shown
+    assert of_each_pair([], 20) == []
 
 
 def test_names_are_no_tags_and_pale_is_pale(monkeypatch):

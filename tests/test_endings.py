@@ -13,13 +13,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from nsys_sql import cache, source
+from nsys_sql import cache, commands, interrupts, source
 from nsys_sql.cli import execute
 from torture import full
 
@@ -175,7 +177,16 @@ def test_the_next_run_cleans_up_after_a_killed_one(place, monkeypatch):
     assert kinds == ["duckdb", "json"]
 
 
-def test_a_query_without_end_ends_with_its_signal(place):
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "SELECT count(*) FROM range(100000000000000) AS r(i) WHERE hash(i) = 1",
+        # one expression over one row, in which the engine looks for no interruption
+        "SELECT levenshtein(repeat('ab', 1000000), repeat('ba', 1000000))",
+    ],
+    ids=["rows", "expression"],
+)
+def test_a_query_without_end_ends_with_its_signal(place, endless):
     script = """
 import os, signal, sys, threading
 from nsys_sql import cli, session
@@ -186,10 +197,107 @@ def hit(self, *a, **b):
 session.Model.query = hit
 cli.main()
 """
-    endless = "SELECT count(*) FROM range(100000000000000) AS r(i) WHERE hash(i) = 1"
     done = place.child(script, "sql", place.trace, endless)
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
     assert place.left() == []
+
+
+class Ended(BaseException):
+    """In place of the end of the process."""
+
+
+@pytest.fixture
+def endings(monkeypatch):
+    """What would end the process is recorded, and raised where it would."""
+    found = []
+
+    def end(code, message=""):
+        found.append((code, message))
+        raise Ended
+
+    monkeypatch.setattr(interrupts, "end_hard", end)
+    monkeypatch.setattr(interrupts, "_TWICE_S", 0.0)
+    for name in ("_received", "_handled", "_living", "_connections", "_programs"):
+        monkeypatch.setattr(interrupts, name, [])
+    return found
+
+
+def heard(signals, grace_s=0.02, handled_at=None):
+    """Have the thread that hears of signals hear these, a byte each, one after another."""
+    reader, writer = os.pipe()
+
+    class Connection:
+        count = 0
+
+        def interrupt(self):
+            self.count += 1
+            if self.count == handled_at:
+                interrupts._received.append(signal.SIGINT)
+                interrupts.handled()
+                os.close(writer)  # nothing more comes: the thread ends with an error
+            elif signals[self.count :] and handled_at is None:
+                os.write(writer, bytes(signals[self.count : self.count + 1]))
+
+    con = Connection()
+    interrupts._connections.append(con)
+    before = {number: signal.signal(number, mind) for number in set(signals)}
+    os.write(writer, bytes(signals[:1]))
+    try:
+        with pytest.raises((Ended, EOFError)):
+            interrupts._stop_queries(reader, mind, grace_s)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return con.count
+
+
+def mind(*_):
+    """Stands for the handler of the signals."""
+
+
+def test_what_does_not_unwind_ends_hard(endings):
+    heard([signal.SIGINT])
+    heard([signal.SIGTERM, signal.SIGTERM], grace_s=60)  # a second one does not wait
+    assert [code for code, _ in endings] == [128 + signal.SIGINT, 128 + signal.SIGTERM]
+    interrupts.lives_on()
+    count = heard([signal.SIGINT], handled_at=5)  # a shell takes its time, and deals with it
+    assert count == 5 and len(endings) == 2
+
+
+def test_a_time_that_is_over_ends_what_hears_of_nothing(endings, monkeypatch):
+    class Deaf:
+        con = type("Connection", (), {"interrupt": lambda self: None})()
+
+    monkeypatch.setattr(interrupts, "GRACE_S", 0.01)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    with commands._limited(Deaf, 0.01):
+        time.sleep(0.2)
+    assert endings == []  # who uses us as a library is not ended
+    interrupts._programs.append(1)
+    with commands._limited(Deaf, 0.01):
+        time.sleep(0.2)
+    ((code, message),) = endings
+    assert code == 4 and message.startswith("Error: there is no answer after 0.01 s; ")
+
+
+def test_a_hard_end_removes_what_is_half_made(tmp_path):
+    script = """
+import sys
+from pathlib import Path
+from nsys_sql import interrupts, output, source
+with output.replacing(Path("whole.csv")) as scratch:
+    scratch.write_text("half")
+    Path(f"{scratch}.wal").write_text("log")
+    source.private_folder(".").joinpath("spilled").write_text("x")
+    interrupts.end_hard(4, "over\\n")
+"""
+    (tmp_path / "whole.csv").write_text("as it was")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (4, "", "over\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["whole.csv"]
+    assert (tmp_path / "whole.csv").read_text() == "as it was"
 
 
 def test_ctrl_c_on_a_survey_ends_its_workers(place, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from html.parser import HTMLParser
@@ -16,7 +18,7 @@ from nsys_sql.catalog import Column
 from nsys_sql.cli import execute
 from nsys_sql.commands import trace_facts
 from nsys_sql.formats import Report
-from nsys_sql.report import SECTIONS, Part, Shown, _communication, _table
+from nsys_sql.report import SECTIONS, Part, Shown, _advice, _communication, _table, _verdict
 from nsys_sql.report import part as make
 from tracebuilder import TraceBuilder
 
@@ -148,13 +150,19 @@ def test_html_is_one_closed_escaped_file(
     else:
         monkeypatch.setattr(report_html, "find_spec", lambda _: None)
     text = report_html.html([part])
-    assert len(text) < 6_000_000
+    assert len(text) < (2_200_000 if is_rich else 200_000)
     own = text.split("<script>")[-1] if is_rich else text
     assert "alert(1)</script>" not in own.removesuffix("</script>\n</body>\n</html>\n")
     assert "<b>0</b>" not in text
+    if is_rich:  # what the page unpacks leads out of no script, and draws what has a place
+        (packed,) = re.findall(r'const PACKED = "([^"]+)"', text)
+        _, _, data = gzip.decompress(base64.b64decode(packed)).decode().rpartition("\n")
+        assert data.startswith("const PICTURES = [{") and "<" not in data and "evil" in data
+        places = [each["id"] for each in json.loads(data[len("const PICTURES = ") : -1])]
+        assert places and places == re.findall(r'<div class="plot" id="([^"]+)">', text)
     page = Page()
     page.feed(text)
-    assert page.scripts == (2 if is_rich else 0)
+    assert page.scripts == is_rich
     assert page.loaded == []
     assert page.headings == [f"{number} {title}" for number, title in enumerate(SECTIONS, 1)]
     assert "evil<</script>" in page.text
@@ -209,6 +217,21 @@ def test_nothing_is_advised_where_nothing_is_material(tmp_path: Path) -> None:
     assert section.sentences == ["None reaches 1% of the iteration (median)."]
     assert [table.recipe for table in section.tables] == ["opportunities"]
     assert section.advice == []
+
+
+def test_a_lower_bound_has_no_at_most(report: dict[str, Any]) -> None:
+    """A ceiling made of a lower bound holds for what the trace shows only, and says so."""
+    results = report["traces"][0]["results"]
+    [fact], best = rows(results["verdict"]), rows(results["opportunities"])[0]
+    for kind, words in (
+        ("resolved", "25% more throughput at most."),
+        ("lower bound", "25% more throughput from what the trace shows of it."),
+    ):
+        told = " ".join(_verdict([fact | {"bound_kind": kind}]))
+        assert words in told.replace("25.0%", "25%")
+        ceiling = dict(_advice(best | {"bound_kind": kind}).lines)["Ceiling"]
+        assert ceiling.endswith(" at most") == (kind == "resolved")
+        assert ceiling.startswith("step 1 ms to 800 us, throughput +25")
 
 
 def test_blocking_above_exposed_is_explained(report: dict[str, Any]) -> None:

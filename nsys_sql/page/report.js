@@ -1,4 +1,4 @@
-// Draws PICTURES with plotly. Colours of text and lines come from the style sheet, so that they
+// Unpacks plotly and PICTURES, and draws them. Colours of text and lines come from the style sheet, so that they
 // follow light, dark and print.
 const PRINT = 680;
 function colour(name, paper) {
@@ -33,14 +33,26 @@ function draw(paper) {
     Plotly.react(node, item.data, layout, {displayModeBar: false, responsive: false});
   }
 }
-draw(false);
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const code = document.createElement('script');
+  code.textContent = await new Response(plain).text();
+  document.head.append(code);
+  for (const item of PICTURES) document.getElementById(item.id).replaceChildren();
+  draw(false);
+  watch();
+}
+unpack(PACKED);
 // At once, so that no frame shows pictures of another width, then not more often than needed.
-let timer;
-addEventListener('resize', () => {
-  if (timer === undefined) draw(false);
-  clearTimeout(timer);
-  timer = setTimeout(() => { timer = undefined; draw(false); }, 150);
-});
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(false));
-addEventListener('beforeprint', () => draw(true));
-addEventListener('afterprint', () => draw(false));
+function watch() {
+  let timer;
+  addEventListener('resize', () => {
+    if (timer === undefined) draw(false);
+    clearTimeout(timer);
+    timer = setTimeout(() => { timer = undefined; draw(false); }, 150);
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => draw(false));
+  addEventListener('beforeprint', () => draw(true));
+  addEventListener('afterprint', () => draw(false));
+}

@@ -16,8 +16,10 @@
 -- @column low_ns BIGINT ns lower bound of the shift
 -- @column high_ns BIGINT ns upper bound of the shift
 -- @column p_value DOUBLE - probability of such a difference where nothing changed
--- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot
---     tell
+-- @column verdict VARCHAR - more, less (slower, faster of an iteration and a period), small (stands
+--     out, too small to matter), no change, cannot tell
+-- @column basis VARCHAR - what the verdict rests on: p, ranges far apart, bounds, ...; drift where
+--     windows are alike, so that p and the bounds are wider
 -- @column base_min_ns BIGINT ns least of the base's windows
 -- @column base_max_ns BIGINT ns greatest of the base's windows
 -- @column new_min_ns BIGINT ns least of the new side's windows
@@ -38,6 +40,7 @@ SELECT
     n.high_ns,
     n.p_value,
     n.verdict,
+    n.basis,
     n.base_min_ns,
     n.base_max_ns,
     n.new_min_ns,

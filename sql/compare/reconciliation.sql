@@ -21,8 +21,10 @@
 -- @column low_ns BIGINT ns lower bound of the shift between the windows of both sides
 -- @column high_ns BIGINT ns upper bound
 -- @column p_value DOUBLE - Mann and Whitney's U test over the windows
--- @column verdict VARCHAR - more, less, small (stands out, too small to matter), no change, cannot
---     tell
+-- @column verdict VARCHAR - more, less (slower, faster of an iteration and a period), small (stands
+--     out, too small to matter), no change, cannot tell
+-- @column basis VARCHAR - what the verdict rests on: p, ranges far apart, bounds, ...; drift where
+--     windows are alike, so that p and the bounds are wider
 -- @column base_min_ns BIGINT ns least of the base's windows
 -- @column base_max_ns BIGINT ns greatest of the base's windows
 -- @column new_min_ns BIGINT ns least of the new side's windows
@@ -74,7 +76,7 @@ listed AS (
     SELECT
         pair, place, level, 0 AS is_remainder, item,
         CASE level WHEN 1 THEN 'iteration' ELSE parent END AS parent,
-        base_ns, new_ns, delta_ns, low_ns, high_ns, p_value, verdict,
+        base_ns, new_ns, delta_ns, low_ns, high_ns, p_value, verdict, basis,
         base_min_ns, base_max_ns, new_min_ns, new_max_ns, base_n, new_n,
     FROM tree
     UNION ALL BY NAME
@@ -98,6 +100,7 @@ SELECT
     l.high_ns,
     l.p_value,
     l.verdict,
+    l.basis,
     l.base_min_ns,
     l.base_max_ns,
     l.new_min_ns,

@@ -18,6 +18,8 @@
 -- @column base_n BIGINT - steady windows of the base
 -- @column new_n BIGINT - steady windows of the new side
 -- @column verdict VARCHAR - slower, faster, small, no change or cannot tell
+-- @column basis VARCHAR - what the verdict rests on: p, ranges far apart, bounds, ...; drift where
+--     windows are alike, so that p and the bounds are wider
 -- @column carrier VARCHAR - part of the iteration with the largest delta in that direction that
 --     stands out
 -- @column carrier_ns BIGINT ns its delta
@@ -68,8 +70,8 @@ SELECT
     w.p_value,
     w.base_n,
     w.new_n,
-    CASE w.verdict WHEN 'more' THEN 'slower' WHEN 'less' THEN 'faster' ELSE w.verdict END
-        AS verdict,
+    w.verdict,
+    w.basis,
     p.item AS carrier,
     p.delta_ns AS carrier_ns,
     i.class AS inside,
@@ -77,7 +79,7 @@ SELECT
     n.base_ns AS base_period_ns,
     n.new_ns AS new_period_ns,
     CASE
-        WHEN n.verdict IN ('more', 'less')
+        WHEN n.verdict IN ('slower', 'faster')
             AND abs(n.new_ns - n.base_ns - w.delta_ns) >= n.material_ns
             THEN n.new_ns - n.base_ns - w.delta_ns
     END AS between_ns,

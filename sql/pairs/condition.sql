@@ -113,7 +113,7 @@ found AS (
         CASE
             WHEN refusal IS NOT NULL THEN 'refused'
             WHEN has_whole_graph THEN 'unknown'
-            WHEN is_repeated THEN 'differs'
+            WHEN moved IS NOT NULL OR is_repeated THEN 'differs'
             ELSE 'same'
         END,
         coalesce(
@@ -121,6 +121,9 @@ found AS (
             CASE
                 WHEN has_whole_graph
                     THEN 'the inside of CUDA graphs that were traced as a whole cannot be told'
+                WHEN moved IS NOT NULL
+                    THEN moved || ': computed in another way, or by kernels whose names tell no '
+                        || 'class; taken for the same part'
                 WHEN is_repeated
                     THEN 'some GEMMs or attention kernels run more often on one side, most of the '
                         || 'work does not: recomputed activations, or the like'

@@ -15,6 +15,16 @@
 -- base's work, a part of the same model is done again or no more: activations are recomputed. That
 -- differs, and is not refused.
 --
+-- A class is a matter of names too: kernels that are renamed may lose theirs, and attention may be
+-- products of matrices on one side and kernels of its own on the other. So work that a family lacks
+-- on a side may have moved: to the other family, or to kernels of no known class that only this
+-- side has. Where what is more there (less what is more of the same on the other side) makes up
+-- for at least half of what is missing, it is the same part, seen differently. That differs, and is
+-- not refused either. More layers are more of everything, so nothing makes up for them. A kernel
+-- of attention may be far faster than the products that it stands for, two of each forward pass and
+-- five of each backward pass: where only one side has such kernels, up to four GEMMs for each of
+-- them may be missing there.
+--
 -- Without GEMMs and attention on both sides the kernels themselves tell: another part is where less
 -- than half of either side's compute work lies in kernels of both, and the number of compute
 -- kernels differs too. Of a CUDA graph that was traced as a whole nothing inside can be told.
@@ -47,10 +57,39 @@ repeated AS (
     WHERE kind = 'kernel' AND class IN ('gemm', 'fused_gemm_comm', 'attention')
     GROUP BY pair, CASE WHEN class = 'attention' THEN 'attention' ELSE 'GEMM' END
 ),
+unknown AS (
+    SELECT
+        pair,
+        coalesce(sum(base_work_ns) FILTER (WHERE new_count = 0), 0)
+            - coalesce(sum(new_work_ns) FILTER (WHERE base_count = 0), 0) AS base_excess,
+    FROM pair.content_pair
+    WHERE kind = 'kernel' AND class = 'other'
+    GROUP BY pair
+),
+-- what a side has more of elsewhere; of the two families the other one
+elsewhere AS (
+    SELECT
+        f.pair,
+        f.family,
+        coalesce(o.base_work - o.new_work, 0) AS family_excess,
+        coalesce(u.base_excess, 0) AS unknown_excess,
+        coalesce(f.family = 'GEMM' AND (
+            (o.n = 0 AND f.n - f.b BETWEEN 0 AND 4 * o.b)
+            OR (o.b = 0 AND f.b - f.n BETWEEN 0 AND 4 * o.n)
+        ), false) AS is_attention,
+    FROM family AS f
+    LEFT JOIN family AS o ON o.pair = f.pair AND o.family <> f.family
+    LEFT JOIN unknown AS u ON u.pair = f.pair
+),
 compared AS (
     SELECT
         f.*,
         coalesce(r.is_repeated, false) AS is_repeated,
+        -- as seen from the side that lacks something
+        sign(f.new_work - f.base_work) AS more,
+        greatest(e.family_excess * more, 0) + greatest(e.unknown_excess * more, 0)
+            >= 0.5 * abs(f.new_work - f.base_work)
+            OR e.is_attention AS is_made_up,
         abs(n - b) > greatest(1, 0.02 * greatest(b, n)) AS is_other_count,
         CASE
             WHEN least(b, n, base_work, new_work) > 0
@@ -58,24 +97,34 @@ compared AS (
         END AS follows,
     FROM family AS f
     LEFT JOIN repeated AS r ON r.pair = f.pair AND r.family = f.family
+    INNER JOIN elsewhere AS e ON e.pair = f.pair AND e.family = f.family
+),
+asked AS (
+    SELECT
+        *,
+        is_other_count AND (least(b, n) = 0 OR follows > 0.5) AS is_other,
+        -- attention on one side only is another way to compute it, whatever makes up for it
+        is_made_up OR (family = 'attention' AND least(b, n) = 0) AS is_moved,
+        format('{:g} {}s per iteration against {:g}', b,
+            replace(family, 'attention', 'attention kernel'), n) AS counts,
+    FROM compared
 ),
 told AS (
     SELECT
         pair,
         string_agg(
-            CASE
-                WHEN family = 'GEMM' AND is_other_count AND least(b, n) = 0
-                    THEN format('{:g} GEMMs per iteration against {:g}', b, n)
-                WHEN is_other_count AND follows > 0.5 AND NOT is_repeated
-                    THEN format('{:g} {}s per iteration against {:g}, and their work goes along '
-                        || '({:.2f} times)', b, replace(family, 'attention', 'attention kernel'),
-                        n, new_work / base_work)
+            counts || CASE
+                WHEN least(b, n) > 0
+                    THEN format(', and their work goes along ({:.2f} times)', new_work / base_work)
+                ELSE ''
             END,
             '; ' ORDER BY family DESC
-        ) AS refusal,
-        coalesce(bool_or(is_other_count AND follows > 0.5 AND is_repeated), false) AS is_repeated,
+        ) FILTER (WHERE is_other AND NOT is_repeated AND NOT is_moved) AS refusal,
+        string_agg(counts, ', ' ORDER BY family DESC)
+            FILTER (WHERE is_other AND NOT is_repeated AND is_moved) AS moved,
+        coalesce(bool_or(is_other AND is_repeated), false) AS is_repeated,
         max(b) > 0 AND max(n) > 0 AS has_signature,
-    FROM compared
+    FROM asked
     GROUP BY pair
 ),
 kernels AS (
@@ -104,6 +153,7 @@ SELECT
     k.new_share,
     k.has_whole_graph,
     coalesce(t.is_repeated, false) AS is_repeated,
+    t.moved,
     CASE
         WHEN k.has_whole_graph THEN NULL
         WHEN t.refusal IS NOT NULL THEN t.refusal

@@ -17,17 +17,18 @@
 -- stand out, a part of it does only at alpha divided by the number of quantities, or, where the
 -- windows are too few for that, when both ranges lie apart as above.
 --
--- Windows that follow each other may be alike: clocks and temperatures drift. Where neighbours
--- correlate more than chance allows (1.64 over the root of the number of windows), U is spread
--- wider, by (1 + r) / (1 - r) in its variance, and p is that of the normal approximation; ranges
--- far apart stand out all the same. With few windows this catches a part of all drift only.
+-- Windows that follow each other may be alike (see drift). There U is spread wider and p is that of
+-- the normal approximation; ranges far apart stand out all the same, above alpha too. `basis` tells
+-- what a verdict rests on, so that no p beside it is read for what it is not.
 --
 -- Windows of one run say nothing about the next run: clocks, neighbours and inputs change too.
 --
 -- @grain  one row per pair and item
--- @reads  pair.sample, pair.measured, pair.window, pair.u_exact, pair.shift
--- @param  alpha DOUBLE = 0.01 A change stands out when it is less probable than this without one.
--- @param  min_change_pct DOUBLE = 1.0 Share of the base's iteration from which a change matters.
+-- @reads  pair.sample, pair.measured, pair.window, pair.drift, pair.u_exact, pair.shift
+-- @param  alpha DOUBLE = 0.01 (0, 1) A change stands out when it is less probable than this
+--     without one.
+-- @param  min_change_pct DOUBLE = 1.0 [0, 1000] Share of the base's iteration from which a change
+--     matters.
 WITH params AS (
     SELECT
         coalesce(getvariable('alpha'), 0.01)::DOUBLE AS alpha,
@@ -52,41 +53,23 @@ summed AS (
     FROM ranked
     GROUP BY pair, item
 ),
-neighbour AS (
-    SELECT
-        pair,
-        item,
-        value_ns - avg(value_ns) OVER (PARTITION BY pair, item, side) AS off_ns,
-        lag(value_ns) OVER (PARTITION BY pair, item, side ORDER BY number)
-            - avg(value_ns) OVER (PARTITION BY pair, item, side) AS before_ns,
-    FROM pair.sample
-),
-drift AS (
-    SELECT
-        pair,
-        item,
-        sum(off_ns * before_ns) / nullif(sum(off_ns * off_ns), 0) AS alike,
-        alike > 1.64 / sqrt(count(*)) AS is_drifting,
-    FROM neighbour
-    GROUP BY pair, item
-),
 scored AS (
     SELECT
         m.*,
         s.ties,
-        coalesce(d.is_drifting, false) AS is_drifting,
+        d.is_drifting,
         s.rank_sum - m.base_n * (m.base_n + 1) / 2.0 AS u,
         m.base_n * m.new_n / 2.0 AS mean_u,
         sqrt(
             m.base_n * m.new_n / 12.0
             * (m.base_n + m.new_n + 1
                 - s.ties / greatest((m.base_n + m.new_n) * (m.base_n + m.new_n - 1), 1))
-            * CASE WHEN d.is_drifting THEN (1 + d.alike) / (1 - least(d.alike, 0.9)) ELSE 1 END
+            * d.widening
         ) AS deviation,
         w.iteration_ns,
     FROM pair.measured AS m
     INNER JOIN summed AS s ON s.pair = m.pair AND s.item = m.item
-    INNER JOIN drift AS d ON d.pair = m.pair AND d.item = m.item
+    INNER JOIN pair.drift AS d ON d.pair = m.pair AND d.item = m.item
     INNER JOIN pair.window AS w ON w.pair = m.pair AND w.side = 'base'
 ),
 standard AS (
@@ -148,14 +131,41 @@ judged AS (
         a.*,
         f.low_ns,
         f.high_ns,
+        count(*) OVER w AS quantities,
+        -- a part of an iteration that does not stand out is one of many quantities
+        CASE
+            WHEN bool_or(a.stands_out_alone AND a.item = 'iteration') OVER w THEN a.alpha
+            ELSE a.alpha / quantities
+        END AS own_alpha,
         a.stands_out_alone
             AND (
-                bool_or(a.stands_out_alone AND a.item = 'iteration') OVER (PARTITION BY a.pair)
-                OR a.p_value <= a.alpha / count(*) OVER (PARTITION BY a.pair)
-                OR (a.is_apart AND a.attainable_p > a.alpha / count(*) OVER (PARTITION BY a.pair))
+                own_alpha = a.alpha
+                OR a.p_value <= own_alpha
+                OR (a.is_apart AND a.attainable_p > own_alpha)
             ) AS stands_out,
+        greatest(a.new_max_ns - a.base_min_ns, a.base_max_ns - a.new_min_ns) <= a.material_ns
+            AND least(a.base_n, a.new_n) >= 3 AS is_all_within,
     FROM alone AS a
     LEFT JOIN pair.shift AS f ON f.pair = a.pair AND f.item = a.item
+    WINDOW w AS (PARTITION BY a.pair)
+),
+told AS (
+    SELECT
+        *,
+        CASE
+            WHEN stands_out AND abs(new_ns - base_ns) >= material_ns
+                THEN CASE
+                    WHEN item IN ('iteration', 'period')
+                        THEN CASE WHEN new_ns > base_ns THEN 'slower' ELSE 'faster' END
+                    ELSE CASE WHEN new_ns > base_ns THEN 'more' ELSE 'less' END
+                END
+            WHEN stands_out AND new_ns <> base_ns THEN 'small'
+            WHEN is_identical THEN 'no change'
+            WHEN low_ns >= -material_ns AND high_ns <= material_ns THEN 'no change'
+            WHEN low_ns IS NULL AND is_all_within THEN 'no change'
+            ELSE 'cannot tell'
+        END AS verdict,
+    FROM judged
 )
 SELECT
     pair,
@@ -178,16 +188,15 @@ SELECT
     high_ns,
     stands_out,
     material_ns,
+    verdict,
     CASE
-        WHEN stands_out AND abs(new_ns - base_ns) >= material_ns
-            THEN CASE WHEN new_ns > base_ns THEN 'more' ELSE 'less' END
-        WHEN stands_out AND new_ns <> base_ns THEN 'small'
-        WHEN is_identical THEN 'no change'
-        WHEN low_ns >= -material_ns AND high_ns <= material_ns THEN 'no change'
-        WHEN low_ns IS NULL
-            AND least(base_n, new_n) >= 3
-            AND greatest(new_max_ns - base_min_ns, base_max_ns - new_min_ns) <= material_ns
-            THEN 'no change'
-        ELSE 'cannot tell'
-    END AS verdict,
-FROM judged;
+        WHEN is_identical THEN 'same figures'
+        WHEN stands_out AND p_value <= own_alpha AND attainable_p <= alpha THEN 'p'
+        WHEN stands_out THEN 'ranges far apart'
+        WHEN verdict = 'no change' AND low_ns IS NULL THEN 'ranges'
+        WHEN verdict = 'no change' THEN 'bounds'
+        WHEN stands_out_alone THEN 'p above alpha / ' || quantities
+        WHEN least(base_n, new_n) < 3 OR attainable_p > alpha THEN 'too few windows'
+        ELSE 'p and bounds'
+    END || CASE WHEN is_drifting AND NOT is_identical THEN ', drift' ELSE '' END AS basis,
+FROM told;

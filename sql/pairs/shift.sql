@@ -2,11 +2,13 @@
 --
 -- Hodges and Lehmann's interval: of all differences of a window of the new side and one of the
 -- base, those at the places that belong to U at this confidence. Of more than 200 windows of a
--- side, 200 spread evenly are taken. No interval where there are too few windows for it.
+-- side, 200 spread evenly are taken. No interval where there are too few windows for it. Windows
+-- that are alike (see drift) spread U wider, and so lie the bounds further out.
 --
 -- @grain  one row per pair and item
--- @reads  pair.sample, pair.measured, pair.u_exact
--- @param  interval_alpha DOUBLE = 0.05 The interval of a shift misses it with this probability.
+-- @reads  pair.sample, pair.measured, pair.drift, pair.u_exact
+-- @param  interval_alpha DOUBLE = 0.05 (0, 1) The interval of a shift misses it with
+--     this probability.
 WITH params AS (
     SELECT coalesce(getvariable('interval_alpha'), 0.05)::DOUBLE AS alpha
 ),
@@ -31,7 +33,10 @@ shape AS (
         least(s.new_n, 200) AS k,
         sqrt(-2 * ln(p.alpha / 2)) AS t,
         p.alpha,
+        d.is_drifting,
+        d.widening,
     FROM pair.measured AS s
+    INNER JOIN pair.drift AS d ON d.pair = s.pair AND d.item = s.item
     CROSS JOIN params AS p
 ),
 -- Abramowitz and Stegun 26.2.23: the quantile of the normal distribution, to 4.5e-4
@@ -48,7 +53,7 @@ bound AS (
         q.item,
         q.m * q.k AS total,
         CASE
-            WHEN q.base_n * q.new_n <= 400 THEN coalesce(
+            WHEN q.base_n * q.new_n <= 400 AND NOT q.is_drifting THEN coalesce(
                 (
                     SELECT max(u.u)
                     FROM pair.u_exact AS u
@@ -56,7 +61,10 @@ bound AS (
                 ),
                 -1
             )
-            ELSE floor(q.m * q.k / 2 - 0.5 - q.z * sqrt(q.m * q.k * (q.m + q.k + 1) / 12))::BIGINT
+            ELSE floor(
+                q.m * q.k / 2 - 0.5
+                - q.z * sqrt(q.m * q.k * (q.m + q.k + 1) / 12 * q.widening)
+            )::BIGINT
         END AS below,
     FROM quantile AS q
 ),

@@ -6,8 +6,9 @@
 --
 -- @grain  one row per rank
 -- @reads  rank.member, rank.clock, rank.clock_offset, rank.end_pair
--- @param  residual_limit_us BIGINT = 1000 p95 of the residual from which an alignment is weak
--- @param  min_matches BIGINT = 10 matched ends below which an alignment is weak
+-- @param  residual_limit_us BIGINT = 1000 [0, 1000000000] p95 of the residual from which an
+--     alignment is weak
+-- @param  min_matches BIGINT = 10 [1,) matched ends below which an alignment is weak
 -- @pitfall 23
 WITH params AS (
     SELECT

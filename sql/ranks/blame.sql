@@ -4,7 +4,7 @@
 --
 -- @grain  one row per window with matched collectives
 -- @reads  rank.delay
--- @param  threshold_pct DOUBLE = 1 share of an iteration from which a delay counts
+-- @param  threshold_pct DOUBLE = 1 [0, 100] share of an iteration from which a delay counts
 WITH params AS (
     SELECT coalesce(getvariable('threshold_pct'), 1)::DOUBLE / 100 AS threshold
 ),

@@ -5,7 +5,7 @@
 --
 -- @grain  one row per rank whose group has a faster one
 -- @reads  rank.aligned_window, rank.fingerprint, rank.aligned
--- @param  threshold_pct DOUBLE = 1 share of an iteration from which a difference counts
+-- @param  threshold_pct DOUBLE = 1 [0, 100] share of an iteration from which a difference counts
 -- @pitfall 4, 23
 WITH params AS (
     SELECT coalesce(getvariable('threshold_pct'), 1)::DOUBLE / 100 AS threshold

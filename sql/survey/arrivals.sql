@@ -5,7 +5,7 @@
 --
 -- @grain  one row per instance and member
 -- @reads  rank.member, rank.arrival_instance
--- @param  instances BIGINT = 5 how many instances of each kind and type
+-- @param  instances BIGINT = 5 [1,) how many instances of each kind and type
 -- @column kind VARCHAR - kind of the group
 -- @column name VARCHAR - the group
 -- @column collective VARCHAR - type

@@ -6,8 +6,9 @@
 --
 -- @grain  one row per group and metric
 -- @reads  rank.member, rank.fingerprint, rank.member_window
--- @param  threshold_pct DOUBLE = 1 share of the metric from which a spread counts
--- @param  repeat_pct DOUBLE = 75 share of the iterations from which the slowest rank repeats
+-- @param  threshold_pct DOUBLE = 1 [0, 100] share of the metric from which a spread counts
+-- @param  repeat_pct DOUBLE = 75 [0, 100] share of the iterations from which the slowest
+--     rank repeats
 -- @column group VARCHAR - ranks of one stage and one fingerprint
 -- @column stage BIGINT - declared stage
 -- @column metric VARCHAR - iteration, noncomm_busy, compute_busy or launch_starved

@@ -9,8 +9,8 @@
 -- @grain  one row per statement
 -- @reads  rank.scope, rank.member, rank.aligned, rank.aligned_window, rank.blame, rank.delay, rank.skew,
 --         rank.match_set, rank.matched, rank.fingerprint, rank.member_window
--- @param  threshold_pct DOUBLE = 1 share of an iteration from which a delay counts
--- @param  repeat_pct DOUBLE = 75 share of the windows from which a straggler repeats
+-- @param  threshold_pct DOUBLE = 1 [0, 100] share of an iteration from which a delay counts
+-- @param  repeat_pct DOUBLE = 75 [0, 100] share of the windows from which a straggler repeats
 -- @column finding VARCHAR - scope, provisional, alignment, straggler, rotating, start_skew, ...
 -- @column rank BIGINT - rank it is about, NULL about several or unknown
 -- @column value_ms DOUBLE ms how much, per iteration; NULL where it is no time
@@ -38,6 +38,20 @@ culprit AS (
     GROUP BY b.member_id
     ORDER BY n DESC, b.member_id
     LIMIT 1
+),
+busier AS (
+    SELECT
+        median(own.noncomm_busy_ns) - any_value(o.busy_ns) AS more_ns,
+    FROM culprit AS c
+    INNER JOIN rank.member_window AS own ON own.member_id = c.member_id
+    CROSS JOIN (
+        SELECT median(w.noncomm_busy_ns) AS busy_ns
+        FROM culprit AS k
+        INNER JOIN rank.member AS m ON m.member_id = k.member_id
+        INNER JOIN rank.member AS z
+            ON z.stage IS NOT DISTINCT FROM m.stage AND z.member_id <> m.member_id
+        INNER JOIN rank.member_window AS w ON w.member_id = z.member_id
+    ) AS o
 ),
 peers AS (
     SELECT count(*) AS n, f.fingerprint
@@ -75,12 +89,14 @@ said AS (
                 THEN ': ' || (s.world_size - s.sampled) || ' of ' || s.world_size
                 || ' ranks were not sampled, and one of them may be the true straggler.'
             WHEN s.world_size IS NULL
-                THEN '; how many ranks the run has is not known, and one that was not captured '
-                || 'may be the true straggler.'
+                THEN '; how many ranks the run has is not known (world_size of the mapping '
+                || 'tells), and one that was not captured may be the true straggler.'
             ELSE ': these are all.'
         END
         || CASE
-            WHEN s.failed > 0 THEN ' ' || s.failed || ' reports could not be used.' ELSE ''
+            WHEN s.failed = 1 THEN ' 1 report could not be used.'
+            WHEN s.failed > 1 THEN ' ' || s.failed || ' reports could not be used.'
+            ELSE ''
         END AS statement
     FROM rank.scope AS s
     UNION ALL
@@ -119,7 +135,7 @@ said AS (
     HAVING count(*) > 0
     UNION ALL
     SELECT 3, 0, 'unmatched', NULL, NULL,
-        100 * coalesce(sum(operations) FILTER (WHERE reason IS NOT NULL), 0) / sum(operations),
+        100 * sum(operations) FILTER (WHERE reason IS NOT NULL) / sum(operations),
         CASE
             WHEN count(*) = 0
                 THEN 'No group of collectives is known: ranks are compared by totals only.'
@@ -152,6 +168,20 @@ said AS (
                 THEN 'Among the sampled ranks ' || m.label || ' holds the others up most in ' || c.n
                 || ' of ' || w.n || ' windows, by ' || printf('%.3g', c.caused_ns / 1e6)
                 || ' ms (median) beyond what held it up itself'
+                || coalesce(
+                    (
+                        SELECT CASE
+                            WHEN more_ns >= c.caused_ns / 2
+                                THEN '. It computes and copies ' || printf('%.3g', more_ns / 1e6)
+                                || ' ms longer than the others of its stage (medians)'
+                            ELSE '. It computes and copies no longer than the others of its stage: '
+                                || 'look at its host (launch-starved) and at what it waits for'
+                        END
+                        FROM busier
+                        WHERE more_ns IS NOT NULL
+                    ),
+                    ''
+                )
                 || CASE
                     WHEN (SELECT n FROM peers) = 1
                         AND (SELECT count(*) FROM rank.member) > 1
@@ -198,9 +228,9 @@ said AS (
     WHERE s.judgement <> 'as long'
     UNION ALL
     SELECT 6, 0, 'waiting', NULL, NULL,
-        100 * sum(x.jitter_wait_ns) / nullif(sum(x.duration_ns), 0),
+        100 * sum(x.jitter_wait_ns) / sum(x.duration_ns),
         'Collectives of ' || x.kind || ' (' || x.collective || '): '
-        || printf('%.3g', 100 * sum(x.jitter_wait_ns) / nullif(sum(x.duration_ns), 0))
+        || printf('%.3g', 100 * sum(x.jitter_wait_ns) / sum(x.duration_ns))
         || ' % of the time in matched instances is jitter wait' || CASE
             WHEN 2 * sum(x.jitter_wait_ns) > sum(x.duration_ns)
                 THEN '. Look for the late member or uneven load, not for bandwidth.'

@@ -60,9 +60,10 @@ def open(
     """Open an export and return its Model, a context manager. Nothing is read yet.
 
     With `keep_steps=False` a step is dropped when nothing of the running recipe reads it any more:
-    half the memory, but the next recipe builds it again. With `cache=True` everything is made once
-    and kept in the user's cache for the next time. `recipes` are files or folders of recipes
-    of your own; those of installed distributions are found by themselves.
+    half the memory, but the next recipe builds it again, unless the model was told to foresee it.
+    With `cache=True` everything is made once and kept in the user's cache for the next time.
+    `recipes` are files or folders of recipes of your own; those of installed distributions are
+    found by themselves.
 
     >>> with nsys_sql.open("trace.sqlite", anchor="nvtx:step*") as model:  # doctest: +SKIP
     ...     model.run("budget").show()

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
@@ -13,19 +14,25 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 import nsys_sql
 from nsys_sql import interrupts
-from nsys_sql.errors import NsysSqlError, UsageError
+from nsys_sql.errors import NsysSqlError, UsageError, out_of_memory
 from nsys_sql.render import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class _Path(click.Path):
-    """A path; what cannot be one is a usage error like any other."""
+    """A path; what cannot be one is a usage error like any other.
+
+    An empty text would be the folder where we stand; it is a variable of a shell that was not set.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty, and no path", param, ctx)
         try:
             return super().convert(value, param, ctx)
         except ValueError as error:
@@ -61,7 +68,25 @@ _OUTPUT = _Path(path_type=Path)
 _NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")} - {None}
 
 
+class _Command(click.Command):
+    """A command that says so where an option of one value is given twice: the last one counts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        rest = super().parse_args(ctx, args)
+        for param, times in Counter(order).items():
+            is_flag = isinstance(param, click.Option) and param.is_flag and not param.secondary_opts
+            if times == 1 or param.multiple or param.nargs == -1 or is_flag:
+                continue
+            if not ctx.params.get("quiet"):
+                name = max(param.opts, key=len)
+                warn(f"Warning: {name} is given {times} times, and the last one counts")
+        return rest
+
+
 class _Group(click.Group):
+    command_class = _Command
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order a newcomer meets them
 
@@ -91,13 +116,25 @@ def _options(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
+def _named(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Texts NAME=VALUE, refused before anything is done with them, or without them."""
+    if given:
+        from nsys_sql import commands
+
+        commands.parameters(given)
+    return given
+
+
 _recipes_option = click.option(
     "--recipes",
     type=_Path(path_type=Path),
     multiple=True,
-    metavar="DIR|FILE",
-    help="Recipes of your own (see docs/recipes-guide.md). May be repeated.",
+    metavar="DIR|FILE|NAME",
+    envvar="NSYS_SQL_RECIPES",
+    help="Recipes of your own, or of an installed package by name; else $NSYS_SQL_RECIPES. "
+    "May be repeated.",
 )
+_no_recipes_option = click.option("--recipes", multiple=True, metavar="DIR|FILE|NAME", hidden=True)
 with_model_options = _options(
     click.option(
         "--anchor",
@@ -150,6 +187,7 @@ with_model_options = _options(
         "--param",
         "params",
         multiple=True,
+        callback=_named,
         metavar="NAME=VALUE",
         help="A parameter of the recipe (see describe). May be repeated.",
     ),
@@ -207,7 +245,9 @@ def _form_by_name(*reports: str) -> Callable[[Command], Command]:
         def call(*arguments: Any, **options: Any) -> int:
             from nsys_sql import output
 
-            form = output.form_of(options["output"], options["form"], reports)
+            form = options["form"]
+            if not options.get("init"):  # a mapping of ranks has a form of its own
+                form = output.form_of(options["output"], form, reports)
             return int(function(*arguments, **{**options, "form": form}))
 
         return cast("Command", call)
@@ -387,10 +427,10 @@ def shell(trace: Path, **options: Any) -> int:
 
 
 @cli.command()
-@click.option("--list", "is_list", is_flag=True, help="Show the cached files.")
-@click.option("--clear", "is_clear", is_flag=True, help="Remove the cached files.")
+@click.option("--list", "is_list", is_flag=True, help="Show what is cached.")
+@click.option("--clear", "is_clear", is_flag=True, help="Remove what is cached.")
 def cache(is_list: bool, is_clear: bool) -> int:
-    """Show or remove what --cache and exports of .nsys-rep reports have kept.
+    """Show or remove what --cache, surveys, comparisons and exports of reports have kept.
 
     \b
       nsys-sql cache --list
@@ -433,6 +473,7 @@ def report(traces: tuple[Path, ...], **options: Any) -> int:
 
 @cli.command()
 @click.argument("trace", type=_TRACE)
+@_recipes_option
 @with_model_options
 @click.option(
     "-o",
@@ -468,6 +509,7 @@ def timeline(trace: Path, **options: Any) -> int:
 @click.option(
     "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
 )
+@_recipes_option
 @with_model_options
 @_output_options
 @_form_by_name("md", "html")
@@ -521,6 +563,7 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
 @click.option(
     "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
 )
+@_recipes_option
 @with_model_options
 @_output_options
 @_form_by_name("md", "html")
@@ -535,6 +578,17 @@ def compare(traces: tuple[Path, ...], **options: Any) -> int:
     from nsys_sql import compare_cli
 
     return compare_cli.run(traces, options, warn)
+
+
+def _given() -> dict[str, str]:
+    """The options on the command line by name, with the text that stands for them there."""
+    context = click.get_current_context()
+    return {
+        param.name: max(param.opts, key=len)
+        for param in context.command.params
+        if param.name is not None
+        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    }
 
 
 @cli.command()
@@ -562,10 +616,11 @@ def compare(traces: tuple[Path, ...], **options: Any) -> int:
     "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
 )
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@_no_recipes_option
 @with_model_options
 @_output_options
 @_form_by_name("html")
-def history(store: Path, traces: tuple[Path, ...], **options: Any) -> int:
+def history(store: Path, traces: tuple[Path, ...], recipes: tuple[str, ...], **options: Any) -> int:
     """Show how a metric developed over the runs of a store that compare --store appends to.
 
     \b
@@ -574,7 +629,12 @@ def history(store: Path, traces: tuple[Path, ...], **options: Any) -> int:
     """
     from nsys_sql import compare_cli
 
-    return compare_cli.show_history(store, traces, options, warn)
+    if recipes:
+        raise UsageError(
+            "a history keeps the metrics of the budget, so recipes have no place in it",
+            hint="compare two of its runs with compare BASE TRACE --recipes",
+        )
+    return compare_cli.show_history(store, traces, {**options, "given": _given()}, warn)
 
 
 @cli.command()
@@ -600,15 +660,17 @@ for _command in cli.commands.values():
 def warn(text: str) -> None:
     """One line on standard error, as far as that takes it."""
     from nsys_sql.humanize import clean
+    from nsys_sql.output import final_names
 
     with suppress(OSError, ValueError):
-        click.echo(clean(" ".join(text.split())), err=True)
+        click.echo(clean(final_names(" ".join(text.split()))), err=True)
 
 
 def _fail(message: str, hint: str | None, code: int) -> int:
     from nsys_sql.humanize import clean
+    from nsys_sql.output import final_names
 
-    text = clean(" ".join(message.split()))
+    text = clean(final_names(" ".join(message.split())))
     if hint:
         text = f"{text.rstrip('.')}; {clean(' '.join(hint.split()))}"
     with suppress(OSError, ValueError):  # nobody is left to be told
@@ -650,9 +712,8 @@ def _execute(arguments: Sequence[str]) -> int:
         # Ctrl-C during a query surfaces as an exception of DuckDB's, which is not imported here.
         if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":
             return _interrupted()
-        if type(error).__name__ == "OutOfMemoryException":
-            told = " ".join(str(error).split()).partition(" Possible solutions:")[0]
-            return _fail(f"more memory is needed than allowed: {told}", "raise --memory-limit", 3)
+        if (lacking := out_of_memory(error)) is not None:
+            return _fail(str(lacking), lacking.hint, lacking.exit_code)
         from nsys_sql import output
 
         if (unwritten := output.failure(error)) is not None and not isinstance(error, OSError):

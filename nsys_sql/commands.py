@@ -6,21 +6,31 @@ import sqlite3
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nsys_sql
-from nsys_sql import formats, humanize, output, resources
+from nsys_sql import formats, humanize, interrupts, output, render, resources
 from nsys_sql.catalog import Column, SqlFile
 from nsys_sql.docs import recipes_in_order
-from nsys_sql.errors import AnswerError, InputError, InvariantError, NsysSqlError, UsageError
+from nsys_sql.errors import (
+    AnswerError,
+    InputError,
+    InvariantError,
+    NsysSqlError,
+    UsageError,
+    placed,
+)
 from nsys_sql.formats import Report
-from nsys_sql.render import render
 from nsys_sql.userfiles import full_catalog
 
 if TYPE_CHECKING:
+    import duckdb
+
     from nsys_sql.progress import Line
     from nsys_sql.session import Model
 
@@ -82,13 +92,20 @@ def _limited(model: Model, seconds: float | None) -> Iterator[None]:
         yield
         return
     is_done, is_late = threading.Event(), threading.Event()
+    late = AnswerError(
+        f"there is no answer after {seconds:g} s",
+        hint="raise --timeout, or look at less: --iterations, --device",
+    )
 
     def watch() -> None:
         if is_done.wait(min(seconds, threading.TIMEOUT_MAX)):
             return
         is_late.set()
+        began = time.monotonic()
         while not is_done.wait(_INTERRUPT_S):  # between two queries there is nothing to interrupt
             model.con.interrupt()
+            if interrupts.is_program() and time.monotonic() - began > interrupts.GRACE_S:
+                interrupts.end_hard(late.exit_code, f"Error: {late.told}\n")
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -96,10 +113,7 @@ def _limited(model: Model, seconds: float | None) -> Iterator[None]:
         yield
     except Exception as error:
         if is_late.is_set():
-            raise AnswerError(
-                f"there is no answer after {seconds:g} s",
-                hint="raise --timeout, or look at less: --iterations, --device",
-            ) from error
+            raise late from error
         raise
     finally:
         is_done.set()
@@ -113,7 +127,9 @@ def parameters(given: Sequence[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise UsageError(f"--param {text!r} is not NAME=VALUE")
-        found[name.replace("-", "_")] = value
+        if (known := name.replace("-", "_")) in found:
+            raise UsageError(f"--param {known} is given twice", "give one value")
+        found[known] = value
     return found
 
 
@@ -129,11 +145,11 @@ def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> in
     reports = []
     for trace in traces:
         try:
-            reports.append(_answer(recipe, trace, options, warn))
+            reports.append(_answer(recipe, trace, options, warn, len(traces) > 1))
         except NsysSqlError as error:
             if len(traces) == 1:
                 raise
-            warn(f"Error: {trace}: {error.told}")
+            warn(f"Error: {placed(trace, error.told)}")
             failure = {"message": str(error), "hint": error.hint, "exit_code": error.exit_code}
             path = {"path": str(trace)}
             reports.append(Report(recipe, nsys_sql.__version__, path, failure=failure))
@@ -142,10 +158,12 @@ def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> in
     return max(_exit_code(report) for report in reports)
 
 
-def _answer(recipe: str, trace: Path, options: Options, warn: Warn) -> Report:
+def _answer(
+    recipe: str, trace: Path, options: Options, warn: Warn, with_trace: bool = False
+) -> Report:
     given = parameters(options["params"])
     with opened(trace, options, warn, keep_steps=False) as model:
-        result = model.result(recipe, **given)
+        result = model.outcome(recipe, **given)
         with _parquet(options) as target:
             if target:
                 model.run(recipe, **given).write_parquet(str(target))
@@ -156,15 +174,42 @@ def _answer(recipe: str, trace: Path, options: Options, warn: Warn) -> Report:
             question=result.recipe.question,
             parameters=_effective(options, result.recipe, given),
             columns=result.columns,
-            rows=result.rows,
             checks=result.checks,
             notes=result.notes,
         )
+        report = _filled(report, model.con, f"temp.{result.table}", options, with_trace)
     if options["form"] in ("csv", "parquet") and not options["quiet"]:
         for check in report.checks:
             if check.status != "ok":
                 warn(f"{check.status.upper()} {check.name}: {check.detail}")
     return report
+
+
+def _filled(
+    report: Report,
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    options: Options,
+    with_trace: bool,
+) -> Report:
+    """The report with its rows, of many only what will be shown, and as text where that is all."""
+    from nsys_sql import bulk
+
+    form, limit = options["form"], options["limit"]
+    if form == "parquet":
+        return report
+    count = con.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]
+    shown = f"SELECT * FROM {table}"
+    if count > bulk.MANY:
+        if form in bulk.FORMS:
+            lead = str(report.trace["path"]) if with_trace else None
+            blocks = bulk.of_table(con, table, report.columns, form, lead)
+            if blocks is not None:
+                return replace(report, lines=list(blocks))
+        if form == "table" and 0 < limit < count:
+            rows = con.execute(f"{shown} LIMIT {limit}").fetchall()
+            return replace(report, rows=rows, left_out=count - limit)
+    return replace(report, rows=con.execute(shown).fetchall())
 
 
 @contextmanager
@@ -208,8 +253,8 @@ def _exit_code(report: Report) -> int:
 def _print(reports: Sequence[Report], options: Options) -> None:
     if options["form"] != "json" and all(report.failure is not None for report in reports):
         return
-    text = render(reports, options["form"], width=output.width(), limit=options["limit"])
-    output.write_text(text, options["output"])
+    pieces = render.parts(reports, options["form"], width=output.width(), limit=options["limit"])
+    output.write_parts(pieces, options["output"])
 
 
 def sql(trace: Path, query: str, options: Options, warn: Warn) -> int:
@@ -241,6 +286,8 @@ def query_text(query: str | None, file: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {file}: {error}") from error
     if query is not None and query != "-":
+        if not query.strip():
+            raise UsageError("the query is empty", "for example 'SELECT count(*) FROM nsys.kernel'")
         return query
     text = ""
     if query == "-" or file is not None or not sys.stdin.isatty():
@@ -308,7 +355,10 @@ def describe(name: str, sources: Sequence[Path] = ()) -> int:
     parts.append(_section("Needs in the trace", [[" or ".join(n)] for n in recipe.needs], width))
     reads = ", ".join(f"nsys.{read}" for read in recipe.reads)
     parts.append(_section("Reads", [[reads]] if reads else [], width))
-    params = [[p.name, p.type, f"= {p.default}", p.description] for p in recipe.params]
+    params = [
+        [p.name, p.type, f"= {p.default}", p.range.text if p.range else "", p.description]
+        for p in recipe.params
+    ]
     parts.append(_section("Parameters (--param NAME=VALUE)", params, width))
     columns = [[c.name, c.type, c.unit, c.description] for c in recipe.columns]
     parts.append(_section("Columns", columns, width))
@@ -317,6 +367,7 @@ def describe(name: str, sources: Sequence[Path] = ()) -> int:
     for audit in catalog.entry(recipe.name).invariants:
         checks.append([audit, "must hold", catalog.invariants[audit].question])
     parts.append(_section("Checks", checks, width))
+    parts.append(f"Compared over traces by: {', '.join(recipe.key)}" if recipe.key else "")
     pitfalls = ", ".join(map(str, recipe.pitfalls))
     parts.append(f"Pitfalls it avoids: {pitfalls}" if pitfalls else "")
     parts.append(f"Source: {recipe.label}")

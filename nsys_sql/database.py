@@ -21,7 +21,7 @@ import nsys_sql
 from nsys_sql import cache, inputs, output, source, userfiles
 from nsys_sql.adapt import literal
 from nsys_sql.attached import definitions, one_line
-from nsys_sql.errors import UsageError
+from nsys_sql.errors import InputError, UsageError
 from nsys_sql.options import Options
 from nsys_sql.plan import SCHEMA
 from nsys_sql.results import TraceInfo
@@ -65,7 +65,8 @@ def _write(path: Path, found: Path, scratch: Path, options: Options) -> TraceInf
             con.execute(f"ATTACH {literal(str(scratch.absolute()))} AS built{block}")
             con.execute("USE built")
         except duckdb.Error as error:
-            refused = UsageError(f"{scratch} cannot be written: {one_line(error)}")
+            text = f"{scratch} cannot be written: {one_line(error)}"
+            refused = UsageError(output.final_names(text))
             raise output.failure(error) or refused from None
         catalog = userfiles.full_catalog(options.recipes)
         with Model(con, path, options, catalog, all_tables=True, file=found) as model:
@@ -131,6 +132,12 @@ def ingested(trace: Path, found: Path, options: Options) -> Path:
     inputs.tell(f"{trace.name}: reading it into the cache")
     with cache.making(target, trace) as file:
         _write(trace, found, file, alone)
+        # The name was made from what stood there before it was opened.
+        if cache.place("ingest", _made_from(found, alone)) != target:
+            raise InputError(
+                f"{trace} changed while it was read",
+                hint="wait until its writer has finished, then run again",
+            )
     return target
 
 

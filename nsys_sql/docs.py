@@ -136,7 +136,14 @@ def _recipe(recipe: SqlFile, catalog: Catalog) -> str:
         audit = catalog.invariants.get(name)
         checks.append((f"`{name}`", "must hold", _cell(audit.question if audit else "")))
     params = [
-        (f"`{p.name}`", p.type, _code(p.default), _cell(p.description)) for p in recipe.params
+        (
+            f"`{p.name}`",
+            p.type,
+            _code(p.default),
+            p.range.text if p.range else "",
+            _cell(p.description),
+        )
+        for p in recipe.params
     ]
     parts = [f"## {recipe.name}", f"**{recipe.question}**", recipe.prose]
     parts.append(_facts(recipe))
@@ -145,7 +152,7 @@ def _recipe(recipe: SqlFile, catalog: Catalog) -> str:
         known = (catalog.notes[name].question for name in notes if name in catalog.notes)
         parts.append("Notes answer:\n\n" + "\n".join(f"- {_cell(each)}" for each in known))
     if params:
-        parts.append(_table(("parameter", "type", "default", "meaning"), params))
+        parts.append(_table(("parameter", "type", "default", "range", "meaning"), params))
     parts.append(_columns(recipe))
     if checks:
         parts.append(_table(("check", "kind", "what it says"), checks))
@@ -240,6 +247,8 @@ def _facts(file: SqlFile) -> str:
     if file.needs:
         needs = (" or ".join(f"`{_full(name)}`" for name in either) for either in file.needs)
         facts.append("- Needs in the trace: " + ", ".join(needs))
+    if file.key:
+        facts.append("- Compared over traces by: " + ", ".join(f"`{name}`" for name in file.key))
     if file.source_table:
         facts.append(f"- Source table: `{file.source_table}`")
     if file.pitfalls:
@@ -346,7 +355,8 @@ def cli_page() -> str:
 
     return _page(
         "# Command line",
-        "Results go to standard output, everything else to standard error.",
+        "Results go to standard output, everything else to standard error. Of an option that takes "
+        "one value and is given twice the last one counts, and a warning says so.",
         *(_command(name, command) for name, command in cli.commands.items()),
     )
 
@@ -357,7 +367,7 @@ def _command(name: str, command: click.Command) -> str:
     options = [
         (_code(", ".join(each.opts)), _value(each), _help(each))
         for each in command.params
-        if isinstance(each, click.Option)
+        if isinstance(each, click.Option) and not each.hidden
     ]
     usage = " ".join(["nsys-sql", name, *arguments, *(["[OPTIONS]"] if options else [])])
     parts = [f"## nsys-sql {name}", _cell(prose.strip()), f"```text\n{usage}\n```"]

@@ -27,6 +27,11 @@ class NsysSqlError(Exception):
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
+def placed(place: object, text: str) -> str:
+    """`text` with the place that it is about before it, unless it begins with that already."""
+    return text if text.startswith(str(place)) else f"{place}: {text}"
+
+
 class UsageError(NsysSqlError):
     """The caller asked for something that does not exist, or said it wrongly."""
 
@@ -37,6 +42,15 @@ class InputError(NsysSqlError):
     """The input cannot be read: missing, not SQLite, truncated, not an Nsight export."""
 
     exit_code = 3
+
+
+def out_of_memory(error: Exception) -> InputError | None:
+    """The error behind an exception about memory; DuckDB's is known by its name alone."""
+    if type(error).__name__ != "OutOfMemoryException":
+        return None
+    told = " ".join(str(error).split()).partition(" Possible solutions:")[0]
+    told = told.partition(" This limit was set")[0]
+    return InputError(f"more memory is needed than allowed: {told}", hint="raise --memory-limit")
 
 
 class AnswerError(NsysSqlError):

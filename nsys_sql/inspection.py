@@ -41,9 +41,10 @@ def sections(model: Model) -> list[Section]:
     """Devices, processes, streams, tables and recipes of an opened trace."""
     found = [_recipe(model, name) for name in _RECIPES if name in model.catalog.recipes]
     found.append(Section("tables", _TABLES, model.row_counts()))
+    reasons = {each.name: model.why_not(each.name) for each in recipes_in_order(model.catalog)}
     answers = [
-        (recipe.name, (reason := model.why_not(recipe.name)) is None, reason)
-        for recipe in recipes_in_order(model.catalog)
+        (name, reason is None, reason and reason.removeprefix(f"{name}: "))
+        for name, reason in reasons.items()
     ]
     return [*found, Section("recipes", _ANSWERS, answers)]
 

@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TextIO
 
@@ -16,6 +16,7 @@ from nsys_sql import source
 from nsys_sql.errors import UsageError
 
 _FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet"}
+_TEXTS = ("", ".txt", ".text", ".log", ".out")  # names that say no other format than a table
 
 
 def form_of(output: Path | None, form: str | None, reports: Sequence[str] = ()) -> str:
@@ -30,9 +31,23 @@ def form_of(output: Path | None, form: str | None, reports: Sequence[str] = ()) 
             raise UsageError(
                 f"{output} would hold no HTML", "`nsys-sql report` writes some; or give --format"
             )
+        if form == "table" and suffix not in _TEXTS and not _is_stream(output):
+            names = ", ".join([*_FORMS, *(f".{each}" for each in reports)])
+            raise UsageError(
+                f"{output}: no format has the name {suffix}",
+                f"name it {names} or .txt (a table for reading), or give --format",
+            )
     if form == "parquet" and output is not None:
         engine_path(output)
     return form
+
+
+def _is_stream(output: Path | None) -> bool:
+    """Whether the output is a device or a pipe, whose name says nothing."""
+    try:
+        return output is not None and output.exists() and not output.is_file()
+    except (OSError, ValueError):
+        return False  # told when it is opened
 
 
 def check_target(output: Path | None, traces: Sequence[Path]) -> None:
@@ -82,6 +97,12 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def final_names(text: str) -> str:
+    """A message about files in the making, with the names that they get when they are whole."""
+    text = re.sub(r"\.([^/\s'\"]+)\.[0-9a-f]{8}\.\d+\.part(\.wal|\.tmp)?\b", r"\1", text)
+    return re.sub(r"/\.part-[^/\s]*/", "/", text)
+
+
 def failure(error: Exception) -> UsageError | None:
     """The error behind a file that DuckDB could not write: no room, or no right to."""
     text = " ".join(str(error).split())
@@ -91,8 +112,7 @@ def failure(error: Exception) -> UsageError | None:
     reason = found[2] if found else text
     if not re.search("No space left|File too large|[Qq]uota|Read-only|Permission denied", reason):
         return None
-    place = re.sub(r"/\.([^/]+)\.[0-9a-f]{8}\.\d+\.part[^/]*$", r"/\1", found[1] if found else "")
-    place = re.sub(r"/\.part-[^/]*/", "/", place)
+    place = final_names(found[1] if found else "")
     return UsageError(
         f"cannot write {place}: {reason}" if place else f"cannot write: {reason}",
         "make room, or name another place",
@@ -102,15 +122,17 @@ def failure(error: Exception) -> UsageError | None:
 @contextmanager
 def replacing(output: Path) -> Iterator[Path]:
     """A new path beside `output` that takes its name when the block ends without an error."""
-    target = _real(output)
+    is_stream = _is_stream(output)  # a pipe or a device cannot be replaced
+    target = output if is_stream else _real(output)
     scratch = target
-    if target.is_file() or not target.exists():  # a pipe or a device cannot be replaced
+    if not is_stream:
         source.sweep(target.parent, f".{glob.escape(target.name)}.*.part*")
         scratch = target.with_name(f".{target.name}.{source.owner()}.part")
     try:
-        yield scratch
-        if scratch != target:
-            scratch.replace(target)
+        with source.half_made(scratch) if scratch != target else nullcontext():
+            yield scratch
+            if scratch != target:
+                scratch.replace(target)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
     finally:
@@ -120,12 +142,17 @@ def replacing(output: Path) -> Iterator[Path]:
 
 def write_text(text: str, output: Path | None) -> None:
     """`text` as UTF-8 with LF, to `output` or to standard output."""
-    data = text.encode("utf-8", "backslashreplace")
+    write_parts([text], output)
+
+
+def write_parts(parts: Iterable[str], output: Path | None) -> None:
+    """The same of a text in pieces."""
+    pieces = (part.encode("utf-8", "backslashreplace") for part in parts)
     if output is None:
-        _to_stdout(data)
+        _to_stdout(pieces)
         return
-    with replacing(output) as scratch:
-        scratch.write_bytes(data)
+    with replacing(output) as scratch, scratch.open("wb") as file:
+        file.writelines(pieces)
 
 
 @contextmanager
@@ -141,7 +168,7 @@ def binary(output: Path | None) -> Iterator[Path]:
     try:
         path = folder / "result"
         yield path
-        _to_stdout(path.read_bytes())
+        _to_stdout([path.read_bytes()])
     finally:
         source.remove(folder)
 
@@ -153,12 +180,12 @@ def _stdout() -> TextIO:
     return sys.stdout
 
 
-def _to_stdout(data: bytes) -> None:
+def _to_stdout(pieces: Iterable[bytes]) -> None:
     """Write and flush; a reader that has gone away (`| head`) is no error."""
     stdout = _stdout()
     try:
         stdout.flush()
-        stdout.buffer.write(data)
+        stdout.buffer.writelines(pieces)
         stdout.buffer.flush()
     except OSError as error:
         # what is left in the buffer must not fail once more when Python ends

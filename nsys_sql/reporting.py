@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from nsys_sql import output
 from nsys_sql.commands import Options, Warn, opened, parameters, progress, trace_facts
-from nsys_sql.errors import AnswerError, InvariantError, NsysSqlError, UsageError
+from nsys_sql.errors import AnswerError, InvariantError, NsysSqlError, UsageError, placed
 
 _FORMATS = (".md", ".html", ".json")
 _TIMELINES = (".json", ".json.gz", ".pftrace")
@@ -36,25 +37,26 @@ def report(traces: Sequence[Path], options: Options, warn: Warn) -> int:
         raise UsageError(f"{target} is no kind of report", "name it .md, .html or .json")
     output.check_target(target, traces)
     given = parameters(options["params"])
+    own = dict(given)
     if options.get("mfu") is not None:
         given["mfu"] = str(options["mfu"])
-    chosen = {name: options[name] for name in _DECIDING}
+    chosen = {name: options[name] for name in _DECIDING} | own
     parts, worst = [], 0
     for trace in traces:
         try:
-            with progress(options) as line, opened(trace, options, warn) as model:
+            with progress(options) as line, opened(trace, options, warn, keep_steps=False) as model:
                 about = line.about if line is not None else _nobody
                 made = reports.part(model, trace_facts(model), chosen, given, about)
         except NsysSqlError as error:
             if len(traces) == 1:
                 raise
             worst = max(worst, error.exit_code)
-            warn(f"Error: {trace}: {error.told}")
+            warn(f"Error: {placed(trace, error.told)}")
             continue
         parts.append(made)
         if made.failure is not None:
             worst = max(worst, AnswerError.exit_code)
-            warn(f"Error: {trace}: {made.failure}")
+            warn(f"Error: {placed(trace, str(made.failure))}")
         if made.is_failed:
             worst = max(worst, InvariantError.exit_code)
     if parts:
@@ -82,12 +84,24 @@ def timeline(trace: Path, options: Options, warn: Warn) -> int:
         raise UsageError(f"{target} is no timeline", "name it .json, .json.gz or .pftrace")
     write = _write_protobuf() if kind == ".pftrace" else _write_json
     output.check_target(target, [trace])
+    given = parameters(options["params"])
     with opened(trace, options, warn) as model:
-        relation = model.run("trace-events", **parameters(options["params"]))
-        rows = _rows(relation.project("*") if kind == ".pftrace" else relation.project("event"))
+        from nsys_sql import tracks
+
+        own = tracks.wanted(model, warn)
+        theirs = {param.name for each in own for param in each.params}
+        known = model.planner.parameters("trace-events")
+        plain = {k: v for k, v in given.items() if k in known or k not in theirs}
+        relation = model.run("trace-events", **plain)
+        added = list(tracks.rows(model, own, given, warn))
+        shown = relation.project("*") if kind == ".pftrace" else relation.project("event")
+        rows = chain(_rows(shown), added)
         with output.binary(target) as path, _opened_for(path, kind) as file:
             write(rows, file)
-    return 0
+        failed = [check for check in model.checks if check.status == "fail"]
+    for check in failed:
+        warn(f"FAIL {check.recipe} {check.name}: {check.detail}")
+    return InvariantError.exit_code if failed else 0
 
 
 def _rows(relation: Any) -> Iterator[tuple[Any, ...]]:
@@ -110,7 +124,7 @@ def _opened_for(path: Path, kind: str) -> Iterator[IO[bytes]]:
 def _write_json(rows: Iterator[tuple[Any, ...]], file: IO[bytes]) -> None:
     """The array form of the trace event format, one event a line."""
     before = b'{"displayTimeUnit":"ms","traceEvents":[\n'
-    for (event,) in rows:
+    for *_, event in rows:
         file.write(before + event.encode("utf-8", "replace"))
         before = b",\n"
     file.write(b"\n]}\n" if before == b",\n" else before + b"]}\n")

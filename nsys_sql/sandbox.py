@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _TABLE_FUNCTIONS = frozenset(
     {
         "duckdb_columns",
-        "duckdb_databases",
         "duckdb_functions",
         "duckdb_schemas",
         "duckdb_tables",
@@ -74,7 +73,16 @@ SECRET_TABLES = frozenset(
 
 
 # Views of DuckDB that tell what this machine is like.
-_TABLES_REFUSED = frozenset({"duckdb_logs", "duckdb_secrets", "duckdb_settings", "pg_settings"})
+_TABLES_REFUSED = frozenset(
+    {
+        "duckdb_databases",  # paths hold the names of users
+        "duckdb_logs",
+        "duckdb_secrets",
+        "duckdb_settings",
+        "pg_settings",
+        "pragma_database_list",
+    }
+)
 # Parameters of our table macros that name a relation.
 _RELATION_PARAMETERS = frozenset({"p_rel", "p_a", "p_b", "p_windows", "p_over"})
 # What DuckDB would take for a file, or for another address of data.

@@ -21,6 +21,7 @@ from nsys_sql import (
     callsites,
     inputs,
     metrics,
+    oddrows,
     output,
     parquet,
     reference,
@@ -33,7 +34,7 @@ from nsys_sql import plan as planning
 from nsys_sql.adapt import literal, quote
 from nsys_sql.attached import BAD_VALUE, Attached, damage, one_line
 from nsys_sql.catalog import Catalog, Invariant, SqlFile, near
-from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError
+from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError, out_of_memory
 from nsys_sql.options import Options
 from nsys_sql.plan import Planner, Statement
 from nsys_sql.results import Check, Result, TraceInfo, offending
@@ -55,6 +56,15 @@ def _taxonomy_sql(paths: tuple[str, ...]) -> tuple[str, ...]:
 # ---------------------------------------------------------------------------- the model
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """The plans of what was foreseen, and the columns to keep: {step: columns}."""
+
+    scrubbed: frozenset[str]
+    plans: Mapping[str, tuple[Statement, ...]]
+    kept: Mapping[str, tuple[str, ...]]
+
+
 @dataclass(slots=True)
 class _State:
     """What a model has done so far."""
@@ -65,11 +75,15 @@ class _State:
     scrubbed: set[str] = field(default_factory=set)
     checks: dict[tuple[str, str], Check] = field(default_factory=dict)
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    told: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     vetted: set[str] = field(default_factory=set)
     unfit: dict[str, str] = field(default_factory=dict)
     objection: str | None = None
     objections: list[tuple[AnswerError, bool]] = field(default_factory=list)
     forms: dict[str, str] = field(default_factory=dict)
+    foreseen: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    ahead: _Ahead | None = None
+    odd: list[str] = field(default_factory=list)
     is_locked: bool = False
 
 
@@ -98,7 +112,12 @@ class Model:
         self._owns_connection = owns_connection
         self._state = _State()
         self._is_closed = False
-        self._file = Attached(con, path, options, catalog, owns_connection, file)
+        try:
+            self._file = Attached(con, path, options, catalog, owns_connection, file)
+        except UnicodeDecodeError as error:  # a message of SQLite's quotes what is damaged
+            raise InputError(
+                f"{path} is damaged or truncated", hint="copy or export it again"
+            ) from error
         try:
             self._open(schema, all_tables)
         except BaseException:
@@ -123,10 +142,43 @@ class Model:
             all_tables or not self._owns_connection,
         )
         self._info = self._file.info(self.planner)
+        self._check_strings()
         for text in self.options.without_effect():
             self._warn(text)
         for problem in self.catalog.problems:
             self._warn(problem)
+
+    def _check_strings(self) -> None:
+        """Refuse string ids that stand there twice: every row with such a name would, too."""
+        shape = self.planner.shape
+        table = shape.find("StringIds")
+        if table is None or shape.relations is not None or not shape.has(table, "id"):
+            return
+        query = (
+            "SELECT min(id) AS id FROM (SELECT id FROM (SELECT {} AS id FROM {}) AS s "
+            "WHERE id IS NOT NULL GROUP BY id HAVING count(*) > 1) AS t"
+        )
+        if shape.can_scrub:
+            keys = f"FROM pragma_table_info({literal(table)}) WHERE pk > 0 AND lower(name) = 'id'"
+            if int(self._sqlite(f"SELECT count(*) AS keys {keys}")[0][0]):
+                return  # SQLite sees to it
+            found = self._sqlite(query.format(scrub.value("id"), quote(table)))[0][0]
+        else:
+            ids = query.format("id", f"{self._file.alias}.{quote(table)}")
+            try:
+                found = self._rows(ids)[0][0]
+            except duckdb.InterruptException:
+                raise
+            except duckdb.Error as error:  # its values may read well where its statistics lie
+                member = self._file.members.get(table)
+                raise (
+                    parquet.damaged(member, error) if member else self._damage(error)
+                ) or error from None
+        if found is not None:
+            raise InputError(
+                f"{self._path}: {table} holds the id {found} twice, which no export has",
+                hint="export the report again",
+            )
 
     def _given(self) -> dict[str, str]:
         """The queries that make the steps whose rows come with an option."""
@@ -180,8 +232,27 @@ class Model:
 
     # ------------------------------------------------------------------ what the trace is
 
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Tell damage of the trace by its name, whichever query meets it."""
+        try:
+            yield
+        except duckdb.Error as error:
+            if not self._file.members and (found := damage(self._path, error)) is not None:
+                raise found from error
+            raise
+
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
-        return self.con.execute(sql)
+        with self._reading():
+            return self.con.execute(sql)
+
+    def _sqlite(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of a query inside SQLite, where the trace is such a file; values come as text."""
+        with self._reading():
+            return self._file.sqlite(query)
+
+    def _rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._execute(sql).fetchall()
 
     def _warn(self, text: str) -> None:
         self._file.warn(text)
@@ -203,11 +274,13 @@ class Model:
 
     def host(self) -> str | None:
         """The name of the host that was profiled: told when asked, never part of a result."""
-        return self._file.host()
+        with self._reading():
+            return self._file.host()
 
     def row_counts(self) -> list[tuple[str, int]]:
         """Every table of the trace with its number of rows: reads all of them."""
-        return self._file.row_counts()
+        with self._reading():
+            return self._file.row_counts()
 
     def why_not(self, recipe: str) -> str | None:
         """Why the trace cannot answer a recipe, as far as its tables tell; None if it may."""
@@ -298,14 +371,16 @@ class Model:
 
     def _failure(self, statement: Statement, error: Exception) -> NsysSqlError:
         text = one_line(error)
-        if (damaged := damage(self._path, error)) is not None:
+        if (damaged := self._damage(error, statement.tables)) is not None:
             return damaged
         if (unwritten := output.failure(error)) is not None:
             return unwritten
-        if isinstance(error, duckdb.OutOfMemoryException):
-            told = text.partition(" Possible solutions:")[0].partition(" This limit was set")[0]
+        if (lacking := out_of_memory(error)) is not None:
+            what = str(self._path)
+            if statement.file is not None and statement.file.is_user:
+                what = f"{statement.file.label} on {what}"
             return InputError(
-                f"{self._path} needs more memory than allowed: {told}",
+                f"{what}: {lacking}",
                 hint="raise --memory-limit, or give a --temp-directory with room",
             )
         if statement.file is not None and statement.file.is_user:
@@ -318,6 +393,20 @@ class Model:
             )
         where = statement.file.label if statement.file else statement.name
         return NsysSqlError(f"{where} failed on {self._path}: {text}")
+
+    def _damage(self, error: Exception, tables: Iterable[str] = ()) -> InputError | None:
+        """The input error behind a statement that failed, if the trace, or a file of it, is bad."""
+        members, about_sql = self._file.members, (duckdb.ProgrammingError, duckdb.DataError)
+        is_unread = isinstance(error, duckdb.InvalidInputException)
+        if members and (is_unread or not isinstance(error, about_sql)):
+            first = [members[table] for table in tables if table in members]
+            try:
+                parquet.check(self.con, dict.fromkeys([*first, *members.values()]))
+            except InputError as found:
+                return found
+            except duckdb.Error:
+                return None
+        return damage(self._path, error)
 
     def _scrub_failing(self, tables: Iterable[str]) -> bool:
         """Find those of the source tables that hold bad values; mark them to be rebuilt."""
@@ -343,7 +432,7 @@ class Model:
         names, query = scrub.count_query(table, self.planner.used_columns(table))
         if not names:
             return
-        for name, count in zip(names, self._file.sqlite(query)[0], strict=True):
+        for name, count in zip(names, self._sqlite(query)[0], strict=True):
             if int(count or 0):
                 self._warn(
                     f"{int(count)} values of {table}.{name} are not integers and count as missing"
@@ -355,6 +444,10 @@ class Model:
     def _after(self, step: str, recipes: Sequence[SqlFile], needed: set[str]) -> None:
         """What to say when a step leaves nothing to answer with."""
         schema = self.planner.schema
+        sqlite = self._sqlite if self.planner.shape.can_scrub else None
+        for text in oddrows.told(step, self.planner, self._rows, sqlite):
+            self._warn(text)
+            self._state.odd = list(dict.fromkeys([*self._state.odd, text]))
         if step == "anchor_choice" and self.options.is_auto and "iteration" in needed:
             cursor = self._execute(f"SELECT * FROM {schema}.anchor_choice")
             names = [each[0] for each in cursor.description or ()]
@@ -364,21 +457,21 @@ class Model:
                 hint: str | None = "`nsys-sql run anchors TRACE` lists what could be one"
                 if not self._execute(f"SELECT 1 FROM {schema}.drive LIMIT 1").fetchall():
                     hint = planning.not_captured(["kernel"], self.planner.is_present("api_call"))[1]
+                    odd = (text.partition(":")[0] for text in self._state.odd)
+                    message = "; ".join([message, *odd])
                 self._object(recipes, AnswerError(message, hint=hint), tolerated=False)
         elif step == "op":
             self._need_device()
         elif step == "call_site_thread":
-            told = self._execute(f"SELECT message FROM {schema}.{step} WHERE message IS NOT NULL")
-            if (messages := [row[0] for row in told.fetchall()]) and recipes:
+            found = self._rows(f"SELECT message FROM {schema}.{step} WHERE message IS NOT NULL")
+            if (messages := [row[0] for row in found]) and recipes:
                 raise AnswerError(
                     f"the call sites do not fit this trace: {'; '.join(sorted(messages)[:3])}",
                     hint="capture the call stacks of the same workload and region, or choose the "
                     "rank with --param rank=N",
                 )
-        elif step == "steady":
-            found = self._execute(f"SELECT 1 FROM {schema}.steady LIMIT 1").fetchone()
-            if found is None:
-                self._object(recipes, self._no_steady(), tolerated=True)
+        elif step == "steady" and not self._rows(f"SELECT 1 FROM {schema}.steady LIMIT 1"):
+            self._object(recipes, self._no_steady(), tolerated=True)
 
     def _need_device(self) -> None:
         """Raise when the only device to report did nothing: no rows would look like an answer."""
@@ -439,7 +532,7 @@ class Model:
         self._need(wanted)
         while True:
             planner = self._planner()
-            statements = planner.plan([wanted.name], params, audit=True)
+            statements = self._plan(planner, wanted.name, params)
             if self._state.results.get(wanted.name, ("",))[0] == statements[-1].key:
                 break  # answered before, under the same options and parameters
             if self._run_plan(planner, statements):
@@ -492,14 +585,21 @@ class Model:
             state.variables.discard(name)
         order = "preserve_insertion_order"
         before = self._execute(f"SELECT current_setting('{order}')").fetchall()[0][0]
-        done_with = {}
+        done_with: dict[int, list[str]] = {}
+        due = {id(each) for each in statements}
         if not self.options.keep_steps:
-            statements = planner.narrowed(statements)
-            done_with = planner.last_uses(statements)
-        long = [each for each in statements if each.kind in _LONG and not self._is_made(each)]
+            statements, due, done_with = self._lean(planner, statements)
+        long = [
+            each
+            for each in statements
+            if each.kind in _LONG and id(each) in due and not self._is_made(each)
+        ]
         told = {id(each): f"{place}/{len(long)}" for place, each in enumerate(long, 1)}
         try:
-            for number, statement in enumerate(statements):
+            for statement in statements:
+                is_new = not self._is_made(statement)
+                if is_new and id(statement) not in due:
+                    continue
                 if (place := told.get(id(statement))) is not None:
                     inputs.tell(f"{place} {statement.name} — {statement.comment}")
                 if statement.kind == "recipe":
@@ -507,17 +607,67 @@ class Model:
                         return False
                 elif not self._make(statement):
                     return False
-                elif statement.kind in ("step", "stored"):
+                elif statement.kind in ("step", "stored") and (is_new or statement.name != "op"):
                     self._after(statement.name, recipes, needed)
-                for name in done_with.get(number, ()):
-                    self._execute(f"DROP TABLE {self.planner.schema}.{name}")
-                    state.built.pop(f"step {name}", None)
-                    state.forms.pop(name, None)
+                for name in done_with.get(id(statement), ()):
+                    if state.forms.get(name) == "TABLE":
+                        self._execute(f"DROP TABLE {self.planner.schema}.{name}")
+                        del state.forms[name], state.built[f"step {name}"]
         finally:
             inputs.tell("")
             if not state.is_locked and not self._is_closed:
                 self._execute(f"SET {order} = {str(before).lower()}")
         return True
+
+    def foresee(self, recipes: Mapping[str, Mapping[str, object]]) -> None:
+        """Say which recipes will be run, in which order and with which parameters.
+
+        With `keep_steps=False` a step then stays as long as one of them reads it, with the columns
+        that any of them reads.
+        """
+        self._state.foreseen, self._state.ahead = dict(recipes), None
+
+    def _ahead(self, planner: Planner) -> _Ahead:
+        """The plans of what was foreseen, as far as the trace can answer it."""
+        state = self._state
+        if state.ahead is None or state.ahead.scrubbed != planner.shape.scrubbed:
+            plans = {}
+            for name, params in state.foreseen.items():
+                with contextlib.suppress(NsysSqlError):  # it is told when the recipe is run
+                    self._need(self.catalog.recipe(name))
+                    plans[name] = planner.plan([name], params, audit=True)
+            kept = planner.kept_columns([*chain(*plans.values())])
+            state.ahead = _Ahead(planner.shape.scrubbed, plans, kept)
+        return state.ahead
+
+    def _plan(
+        self, planner: Planner, recipe: str, params: Mapping[str, object]
+    ) -> tuple[Statement, ...]:
+        """The plan of one recipe, made once where it was foreseen."""
+        if self._state.foreseen.get(recipe) == params:
+            found = self._ahead(planner).plans.get(recipe)
+            if found is not None:
+                return found
+        return planner.plan([recipe], params, audit=True)
+
+    def _lean(
+        self, planner: Planner, statements: Sequence[Statement]
+    ) -> tuple[tuple[Statement, ...], set[int], dict[int, list[str]]]:
+        """A plan without columns that nobody will read, its due part, and the steps to drop.
+
+        The due statements are told by their id(), and so are those after which to drop.
+        """
+        ahead = self._ahead(planner)
+        kept = ahead.kept
+        if not any(statements is each for each in ahead.plans.values()):
+            kept = planner.kept_columns([*statements, *chain(*ahead.plans.values())])
+        own = planner.narrowed(statements, kept)
+        known = {(each.kind, each.name, each.key) for each in statements}
+        later = {(each.kind, each.name, each.key): each for each in chain(*ahead.plans.values())}
+        rest = planner.narrowed([each for key, each in later.items() if key not in known], kept)
+        due = planner.due((*own, *rest), self._is_made)
+        drops = planner.last_uses(due)
+        return own, set(map(id, due)), {id(due[place]): names for place, names in drops.items()}
 
     def _run_recipe(self, planner: Planner, statement: Statement) -> bool:
         state, recipe = self._state, statement.file
@@ -595,9 +745,21 @@ class Model:
     def _notes(self, planner: Planner, recipe: SqlFile) -> Iterator[str]:
         for file in planner.audits(recipe):
             if file.kind == "note":
-                for row in self._execute_file(planner, file).fetchall():
-                    if row[0] is not None:
-                        yield str(row[0])
+                yield from self._told(planner, file)
+
+    def _told(self, planner: Planner, file: SqlFile) -> tuple[str, ...]:
+        """What a note says; asked once where several recipes show it on the same steps."""
+        built = self._state.built
+        keys = tuple(built.get(f"step {name}", "") for name in file.inputs)
+        key = (file.name, planner.retarget(file.body), *keys)
+        is_lasting = all(keys) and not file.variables
+        if not is_lasting or key not in self._state.told:
+            rows = self._execute_file(planner, file).fetchall()
+            found = tuple(str(row[0]) for row in rows if row[0] is not None)
+            if not is_lasting:
+                return found
+            self._state.told[key] = found
+        return self._state.told[key]
 
     def _execute_file(self, planner: Planner, file: SqlFile) -> duckdb.DuckDBPyConnection:
         try:
@@ -616,10 +778,14 @@ class Model:
 
     def result(self, recipe: str, **params: object) -> Result:
         """Run a recipe; return its rows with columns, checks and notes."""
+        found = self.outcome(recipe, **params)
+        return replace(found, rows=self._execute(f"SELECT * FROM temp.{found.table}").fetchall())
+
+    def outcome(self, recipe: str, **params: object) -> Result:
+        """The same without rows, for many of them: they stand in the table that is named."""
         file, table = self._run(recipe, params)
-        rows = self._execute(f"SELECT * FROM temp.{table}").fetchall()
         checks = tuple(each for each in self.checks if each.recipe == file.name)
-        return Result(file, file.columns, rows, checks, self._state.notes[file.name], table)
+        return Result(file, file.columns, [], checks, self._state.notes[file.name], table)
 
     def script(self, recipe: str, **params: object) -> str:
         """The SQL that `run` executes on this trace, as one script for a DuckDB shell."""
@@ -906,10 +1072,11 @@ class Model:
                 relation = relation.project(", ".join(columns))
             found = relation.fetchall()
         except BAD_VALUE as error:
-            raise UsageError(f"the query failed: {one_line(error)}") from None
+            failed = UsageError(f"the query failed: {one_line(error)}")
+            raise (self._damage(error) if self._file.members else None) or failed from None
         except duckdb.Error as error:
             failed = UsageError(f"the query failed: {one_line(error)}")
-            raise damage(self._path, error) or failed from None
+            raise self._damage(error) or failed from None
         self._check_unchanged()
         return found
 

@@ -105,16 +105,16 @@ def show_cache(is_list: bool, is_clear: bool) -> int:
         raise UsageError("give --list or --clear, and not both")
     if is_clear:
         count, size = cache.clear()
-        text = f"{count} files removed from {cache.folder()}, {_bytes(size)}\n"
+        text = f"{count} entries removed from {cache.folder()}, {_bytes(size)}\n"
     else:
         entries = cache.entries()
         lines = [
             f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(each.made))}  "
-            f"{_bytes(each.size):>10}  {each.kind}  {humanize.clean(each.source) or '-'}\n"
+            f"{_bytes(each.size):>10}  {each.kind:<9}  {humanize.clean(each.source) or '-'}\n"
             for each in entries
         ]
         total = sum(each.size for each in entries)
-        text = "".join(lines) + f"{len(entries)} files in {cache.folder()}, {_bytes(total)}\n"
+        text = "".join(lines) + f"{len(entries)} entries in {cache.folder()}, {_bytes(total)}\n"
     output.write_text(text, None)
     return 0
 

@@ -106,11 +106,12 @@ BY_NAME: dict[str, list[Value]] = {
         *right("0:1", "0:", ":2", ":", "1:999"),
         *wrong("", "x", "2:1", "1:1", "-1:2", "1", "1:2:3", "a:b", "1.5:2", "1:" + BIG, "٣:٤"),
     ],
-    "device": [*right("0", "0", "1"), *either("7"), *wrong("-1", str(2**31))],
+    "device": [*right("0", "0", "1"), *either("7", "-1", str(2**31)), *wrong("x", str(2**33))],
     "memory_limit": [
         *right("1GB", "500MB", "1 GiB", "2000000KB"),
-        *wrong("x", "GB", "1XB", "nan"),
-        *either("", "0", "-1", "1B", "80%", BIG, "1e3MB", "1GB'; SET threads = 1; --"),
+        *wrong("x", "GB", "1XB", "nan", "", "0", "0GB", "-1", "-1GB", "80%", "1e", BIG),
+        *wrong("1GB 1GB", "1GB'; SET threads = 1; --"),
+        *either("1B", "5KB", "20MB", "1e3MB", "1e400GB", "1e9TB"),
     ],
     "threads": [*right("1", "2", "4"), *wrong("0", "-1", "1025", BIG)],
     "jobs": [*right("1", "1", "2"), *wrong("0", "-1"), *either("1000000")],
@@ -259,9 +260,9 @@ def random_line(seed: int) -> Line:
     if name == "shell":
         words.append(["--builtin"])  # the stock program is not ours
     if r.random() < 0.1:
-        words.append(
-            [r.choice(["--help", "--no", "-x", "--", "-oo", "extra", "--format", "", "\udcff"])]
-        )
+        word = r.choice(["--help", "--no", "-x", "--", "-oo", "extra", "--format", "", "\udcff"])
+        words.append([word])
+        line.writes += [word, word.removeprefix("-o")]  # it may name the output
         line.is_known = False
     is_ordered = r.random() < 0.6
     if not is_ordered:  # the order of arguments among themselves stays
@@ -392,9 +393,16 @@ def misplaced(line: Line, code: int, before: dict[str, str], after: dict[str, st
             found.append(f"the input {name!r} is {kind}")
         elif ".part" in name:
             found.append(f"{name!r} is left half-written")
-        elif code in (2, 3) and "--partitions" not in " ".join(line.arguments):
+        elif code in (2, 3) and not may_have_written(line.arguments, code):
             found.append(f"{name!r} is {kind} although the command failed")
     return found
+
+
+def may_have_written(arguments: list[str], code: int) -> bool:
+    """Whether a command that failed has results: partitions, or of some of several traces."""
+    if "--partitions" in " ".join(arguments):
+        return True
+    return code == 3 and arguments[0] in ("run", "report", "survey")
 
 
 def trial(arguments: list[str], folder: Path) -> tuple[int, bytes, str]:

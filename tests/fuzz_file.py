@@ -145,7 +145,8 @@ def break_bytes(r: random.Random, path: Path, case: Case) -> None:
 def _page(r: random.Random, data: bytearray, size: int) -> int:
     """Where a page begins; those of b-trees are more likely."""
     pages = range(0, max(len(data) - 100, 1), size)
-    trees = [at for at in pages if data[at + (100 if at == 0 else 0)] in (2, 5, 10, 13)]
+    types = {at: data[at + (100 if at == 0 else 0) :][:1] for at in pages}
+    trees = [at for at, kind in types.items() if kind in (b"\x02", b"\x05", b"\x0a", b"\x0d")]
     return r.choice(trees) if trees and r.random() < 0.85 else r.choice(pages)
 
 

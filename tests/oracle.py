@@ -362,7 +362,7 @@ class Oracle:
                     klass, role = self.classify(name)
                 if kind != "graph":
                     call = self.call_of(process, corr)
-                    launched = call is not None and "GraphLaunch" in call.name
+                    launched = call is not None and "GraphLaunch" in (call.name or "")
                     in_graph = row["graphNodeId"] is not None or launched
                 operations.append(
                     Operation(
@@ -608,7 +608,7 @@ class Oracle:
     def _closing_time(self) -> int | None:
         """When exporters close what is open, or None where that cannot be told."""
         meta = {
-            row["name"]: row["value"]
+            row["name"] or "": row["value"]
             for table in ("META_DATA_EXPORT", "EXPORT_META_DATA")
             for row in self._rows(table)
         }

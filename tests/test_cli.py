@@ -47,7 +47,7 @@ def process(*arguments, **more):
         (["run", "budget", "TRACE", "--param", "x"], "NAME=VALUE"),
         (["run", "budget", "TRACE", "--param", "nope=1"], "nope"),
         (["run", "budget", "TRACE", "--taxonomy", "/nowhere.yaml"], "/nowhere.yaml"),
-        (["run", "budget", "TRACE", "-o", "TRACE"], "overwrite the trace"),
+        (["run", "budget", "TRACE", "--format", "csv", "-o", "TRACE"], "overwrite the trace"),
         (["run", "budget", "TRACE", "-o", "/nowhere/x"], "/nowhere"),
         (["run", "budget", "TRACE", "-o", "/"], "folder"),
         (["run", "budget", "TRACE", "TRACE", "--format", "parquet", "-o", "x"], "parquet"),
@@ -59,6 +59,31 @@ def test_usage_errors_are_one_line_and_2(call, trace, arguments, words):
     code, out, err = call(*(trace if argument == "TRACE" else argument for argument in arguments))
     assert (code, out) == (2, "")
     assert err.startswith("Error: ") and err.count("\n") == 1 and words in err
+
+
+def test_an_option_that_is_given_twice_is_told(call, trace, tmp_path):
+    twice = ("run", "iterations", trace, "--skip-first", 1, "--skip-first", 2, "--format", "csv")
+    code, out, err = call(*twice)
+    assert (code, err) == (0, "Warning: --skip-first is given 2 times, and the last one counts\n")
+    assert out == call(*twice[:3], "--skip-first", 2, "--format", "csv")[1]
+    assert call(*twice, "--quiet", "--quiet")[2] == ""
+    several = call(*twice[:3], "--taxonomy", tmp_path / "x.yaml", "--taxonomy", tmp_path / "y.yaml")
+    assert several[0] == 2 and "2 times" not in several[2]
+    assert call(*twice[:3], "--param", "device=0", "--param", "device=1")[::2] == (
+        2, "Error: --param device is given twice; give one value\n",
+    )  # fmt: skip
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(trace)
+    _, _, err = call("survey", trace, link, "--partitions", tmp_path / "p", "--jobs", 1)
+    assert f"Warning: {link} is given twice, as {trace} too, and counts once" in err
+
+
+def test_a_report_takes_no_parameter_that_nothing_reads(call, trace):
+    code, out, err = call("report", trace, "--param", "stall=3")
+    assert (code, out) == (2, "")
+    assert err == "Error: there is no parameter 'stall' in a report; did you mean 'stall_ms'?\n"
+    code, _, err = call("report", trace, "--param", "stall_ms=-1")
+    assert code == 2 and "stall_ms=-1 is out of range; stall_ms is at least 0" in err
 
 
 @pytest.mark.parametrize("command", ["run budget", "inspect", "show budget"])

@@ -10,11 +10,11 @@ import sqlglot
 from sqlglot import exp
 
 import nsys_sql
-from nsys_sql import session
+from nsys_sql import compare, session, survey
 from nsys_sql.adapt import adapt, uses
 from nsys_sql.catalog import Column, Optional, load_catalog, parse
 from nsys_sql.errors import InputError, NsysSqlError
-from nsys_sql.options import Options
+from nsys_sql.options import Options, param_value
 from nsys_sql.plan import Planner, Shape, source_tables
 from nsys_sql.taxonomy import load_rules, macro_sql
 
@@ -225,6 +225,62 @@ SELECT 1::BIGINT AS a_ns FROM nsys.op, nsys.iv_union('result_x', 1) WHERE getvar
     assert file.needs == (("kernel", "graph_exec"), ("nvtx",))
     assert file.pitfalls == (1, 22)
     assert not file.body.endswith(";")
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside", "words"),
+    [
+        (
+            "[0, 100]",
+            ("0", "100", "1e2", "+3.5"),
+            ("-1", "100.1", "1e300"),
+            "at least 0 and at most",
+        ),
+        ("(0,1)", ("0.01", "1e-300"), ("0", "1", "-0.0", "2"), "above 0 and below 1"),
+        ("[1,)", ("1", "1e9"), ("0", "0.999"), "at least 1"),
+        ("(, -2]", ("-2", "-3"), ("-1",), "at most -2"),
+    ],
+)
+def test_a_parameter_may_have_a_range(text, inside, outside, words):
+    header = f"-- x — why?\n-- @param n DOUBLE = NULL {text} how much (of all)\nSELECT 1;\n"
+    (param,) = parse("recipe", Path("x.sql"), header).params
+    assert (param.default, param.description) == ("NULL", "how much (of all)")
+    for value in inside:
+        assert value in param_value(param, value)
+    for value in outside:
+        with pytest.raises(NsysSqlError, match="out of range") as caught:
+            param_value(param, value)
+        assert words in caught.value.hint and "how much" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["[a, b]", "[1..2, 3]", "[-, 3]"])
+def test_what_is_no_range_is_told(text):
+    header = f"-- x — why?\n-- @param n DOUBLE = 1 {text} how much\nSELECT 1;\n"
+    try:
+        (param,) = parse("recipe", Path("x.sql"), header).params
+    except NsysSqlError as error:
+        assert "is no range" in str(error)
+    else:  # then it is the description
+        assert param.range is None and param.description == f"{text} how much"
+
+
+def test_a_range_of_something_that_is_no_number():
+    header = "-- x — why?\n-- @param n FLOAT4 = 1 [0, 1] how much\nSELECT 1;\n"
+    (param,) = parse("recipe", Path("x.sql"), header).params
+    with pytest.raises(NsysSqlError, match="is not a FLOAT4"):
+        param_value(param, "x")
+
+
+def test_parameters_of_one_name_are_one_and_their_defaults_are_in_range():
+    files = [*CATALOG.steps.values(), *CATALOG.recipes.values()]
+    files += [*compare.files().all(), *survey.files().all()]
+    seen = {}
+    for param in (param for file in files for param in file.params):
+        first = seen.setdefault(param.name, param)
+        assert (param.type, param.default, param.range) == (first.type, first.default, first.range)
+        if param.range is not None and param.default != "NULL":
+            assert param.range.holds(float(param.default)), param
+    assert {"alpha", "top", "mfu", "threshold_pct"} <= {n for n, p in seen.items() if p.range}
 
 
 def test_an_unknown_tag_names_the_nearest_one():

@@ -279,7 +279,7 @@ def test_limits_are_passed_on_or_refused(tmp_path):
         ({"iterations": "5:2"}, "holds none"),
         ({"per_iteration": 0}, "per-iteration is 0"),
         ({"skip_first": -1}, "skip-first is -1"),
-        ({"device": -1}, "device is -1"),
+        ({"device": -(2**40)}, "device is -"),
         ({"window": "odd"}, "window 'odd'"),
     ],
 )

@@ -8,11 +8,13 @@ import shutil
 import sqlite3
 from contextlib import closing
 
+import duckdb
 import pytest
 
 import nsys_sql
 from fuzz_file import execute
-from nsys_sql import output, partition, source, tasks
+from nsys_sql import output, partition, session, source, tasks
+from nsys_sql.attached import load_sqlite
 from nsys_sql.catalog import load_catalog
 from nsys_sql.errors import InputError, UsageError
 from nsys_sql.options import Options
@@ -66,7 +68,7 @@ def test_every_variable_of_an_option_is_guarded(trace):
 
 
 def test_the_parameter_device_has_the_range_of_its_option(trace):
-    assert run("run", "budget", trace, "--param", "device=-1")[0] == 2
+    assert run("run", "budget", trace, "--param", "device=-99999999999")[0] == 2
     assert run("run", "budget", trace, "--param", "device=99999999999")[0] == 2
     code, out, _ = run("run", "budget", trace, "--param", "device=0", "--format", "json")
     assert code == 0 and json.loads(out)["parameters"]["device"] == "0"  # told with the result
@@ -267,3 +269,94 @@ def test_a_wrong_parameter_leaves_no_temporary_folder(trace, tmp_path, monkeypat
     code, _, err = run(command, *traces, *parts, "--param", "nothing=1")
     assert code == 2 and "there is no parameter 'nothing'" in err
     assert list(temp.iterdir()) == []
+
+
+# ---------------------------------------------------------------- messages that quote bytes
+
+
+def test_a_schema_that_is_no_text_is_damage(trace):
+    trace.write_bytes(trace.read_bytes().replace(b"CREATE TABLE", b"CREATE \xffABLE", 1))
+    for command in (["run", "budget"], ["inspect"], ["build", "-o", trace.parent / "b.duckdb"]):
+        code, out, err = run(*command, trace)
+        assert (code, out) == (3, ""), command
+        assert err == f"Error: {trace} is damaged or truncated; copy or export it again\n"
+
+
+# ---------------------------------------------------------------- options without effect
+
+
+def test_what_an_option_says_is_read_even_where_it_has_no_effect(trace, tmp_path):
+    store = tmp_path / "h.duckdb"
+    parts = ["--partitions", tmp_path / "parts", "--jobs", "1", "--quiet"]
+    assert run("history", store, "--add", trace, *parts)[0] == 0
+    code, out, err = run("history", store, "--param", "=")
+    assert (code, out) == (2, "") and "NAME=VALUE" in err
+
+
+# ---------------------------------------------------------------- damage that some queries meet
+
+
+def test_damage_is_told_by_whichever_query_meets_it(trace, monkeypatch):
+    def fails(*_):
+        raise duckdb.Error("Error: database disk image is malformed")
+
+    monkeypatch.setattr(session.Attached, "row_counts", fails)
+    code, out, err = run("inspect", trace)
+    assert (code, out) == (3, "") and err.startswith(f"Error: {trace} is damaged or truncated")
+    con = duckdb.connect()
+    with session.Model(con, trace, Options(), load_catalog()) as model:
+        model.con = Malformed(con)
+        for act in (lambda: model.script("gaps"), lambda: model.create_all("main")):
+            with pytest.raises(InputError, match="is damaged or truncated"):
+                act()
+
+
+class Malformed:
+    """A connection whose queries of the trace's kernels meet a damaged page."""
+
+    def __init__(self, con):
+        self._con = con
+
+    def execute(self, sql, *values):
+        if "KERNEL" in sql and not sql.startswith("CREATE OR REPLACE VIEW"):
+            raise duckdb.Error("Error: database disk image is malformed")
+        return self._con.execute(sql, *values)
+
+    def __getattr__(self, name):
+        return getattr(self._con, name)
+
+
+@pytest.mark.parametrize("form", ["sqlite", "parquet"])
+def test_a_string_id_that_stands_there_twice_is_refused(trace, tmp_path, form):
+    with closing(sqlite3.connect(trace)) as database:
+        database.execute("CREATE TABLE other AS SELECT * FROM StringIds")
+        database.execute("DROP TABLE StringIds")
+        database.execute("ALTER TABLE other RENAME TO StringIds")
+        database.commit()
+    assert run("run", "budget", trace)[0] == 0  # without a key, but sound
+    with closing(sqlite3.connect(trace)) as database:
+        database.execute("INSERT INTO StringIds SELECT * FROM StringIds WHERE rowid = 1")
+        database.commit()
+    if form == "parquet":
+        with duckdb.connect() as con:
+            load_sqlite(con)
+            con.execute(f"ATTACH '{trace}' AS s (TYPE sqlite, READ_ONLY)")
+            trace = tmp_path / "folder"
+            trace.mkdir()
+            for (table,) in con.execute(
+                "SELECT table_name FROM duckdb_tables() WHERE database_name = 's'"
+            ).fetchall():
+                con.execute(f"COPY s.\"{table}\" TO '{trace}/{table}.parquet'")
+    code, out, err = run("run", "budget", trace)
+    assert (code, out) == (3, "") and "StringIds holds the id" in err and "twice" in err
+
+
+def test_a_long_name_does_not_make_a_long_message(tmp_path):
+    builder = TraceBuilder()
+    for number in range(3):
+        builder.nvtx(1000 * number, 1000 * number + 800, "step " + "x" * 100_000)
+        builder.kernel(1000 * number + 200, 1000 * number + 700)
+    with nsys_sql.open(builder.write(tmp_path / "t.sqlite")) as model:
+        model.run("iterations")
+        (note,) = (each for each in model.notes if "taken by auto" in each)
+    assert note.startswith("anchor taken by auto: nvtx:step xxx") and len(note) < 500

@@ -357,6 +357,16 @@ def test_a_hostile_file_name_does_not_reach_the_terminal(call, tmp_path):
         code, out, err = call(*arguments)
         assert code == 0
         assert not _CONTROLS.search((out + err).replace("\n", "")), arguments
+    trace = steps()
+    for step in range(3):
+        trace.kernel(1000 * step + 810, 1000 * step + 890, "\x1b[31mred\u202e")  # in a note, too
+    trace.write(path.with_name("named.sqlite")).replace(path)
+    for page in ("r.html", "r.md"):
+        assert call("report", path, "--anchor", "nvtx:step *", "-o", tmp_path / page)[0] == 0
+        text = (tmp_path / page).read_text(encoding="utf-8")
+        text = re.sub("<script>.*?</script>", "", text, flags=re.DOTALL)
+        assert "\\x1b[31mred" in text.replace("\\\\", "\\").replace("\\[", "[")
+        assert not _CONTROLS.search(text.replace("\n", ""))
     code, out, err = call("run", "budget", path, tmp_path / "no\x1bne.sqlite")
     assert code == 3 and not _CONTROLS.search((out + err).replace("\n", ""))
 

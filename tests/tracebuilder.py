@@ -438,7 +438,7 @@ class TraceBuilder:
             values |= {"EXPORT_PARAM_TIME_NORMALIZE": "false", "EXPORT_PARAM_TIME_SHIFT": "0"}
         for table in ("EXPORT_META_DATA", "META_DATA_EXPORT"):
             for row in self.rows[table]:
-                values.pop(row["name"], None)
+                values.pop(row.get("name"), None)
         for name, value in values.items():
             yield {"name": name, "value": value}
 

@@ -8,7 +8,6 @@
 -- @optional CUPTI_ACTIVITY_KIND_SYNCHRONIZATION.contextId BIGINT
 -- @optional CUPTI_ACTIVITY_KIND_SYNCHRONIZATION.correlationId BIGINT
 -- @optional CUPTI_ACTIVITY_KIND_SYNCHRONIZATION.globalPid BIGINT
--- @optional CUPTI_ACTIVITY_KIND_SYNCHRONIZATION.eventId BIGINT
 -- @optional CUPTI_ACTIVITY_KIND_SYNCHRONIZATION.eventSyncId BIGINT
 -- @column   row_id BIGINT - row number in the source table
 -- @column   start_ns BIGINT ns start of the wait

@@ -7,6 +7,7 @@
 --
 -- @grain     one row per device and metric
 -- @reads     nsys.budget_window
+-- @needs     kernel | graph_exec
 -- @column    device BIGINT - physical GPU of the report
 -- @column    metric VARCHAR - name of the metric, in the order of the budget
 -- @column    median_ms DOUBLE ms median over the steady iterations

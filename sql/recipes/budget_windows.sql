@@ -7,6 +7,7 @@
 --
 -- @grain     one row per device and steady iteration
 -- @reads     nsys.budget_window
+-- @needs     kernel | graph_exec
 -- @column    device BIGINT - physical GPU of the report
 -- @column    iteration BIGINT - ordinal over all windows of the device, from 0
 -- @column    start_ns BIGINT ns begin of the window on the report's clock

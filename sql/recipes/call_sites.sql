@@ -10,7 +10,7 @@
 -- @grain   one row per device and call site
 -- @reads   nsys.call_site_window, nsys.call_site_op, nsys.steady
 -- @needs   kernel, api_call, call_site
--- @param   rank BIGINT = 0 rank of this trace in the file
+-- @param   rank BIGINT = 0 [0,) rank of this trace in the file
 -- @column  device BIGINT - physical GPU of the report
 -- @column  call_site VARCHAR - where the launch is made, NULL for kernels without a call site
 -- @column  stack VARCHAR - its most frequent stack, NULL where the file has none

@@ -17,8 +17,10 @@
 -- @grain   one row per device, stream, direction and kinds of memory
 -- @reads   nsys.steady, nsys.copy_window, nsys.pageable_sync
 -- @needs   memcpy | memset
--- @param   saturated_pct DOUBLE = 90  occupancy from which the engine of a direction is saturated
--- @param   blocking_pct DOUBLE = 1  share of an iteration from which blocking time is claimed
+-- @param   saturated_pct DOUBLE = 90 [0, 100]  occupancy from which the engine of a
+--     direction is saturated
+-- @param   blocking_pct DOUBLE = 1 [0, 100]  share of an iteration from which blocking time is
+--     claimed
 -- @column  device BIGINT - physical GPU of the report
 -- @column  pid BIGINT - operating system process id
 -- @column  context_id BIGINT - CUDA context

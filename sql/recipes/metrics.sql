@@ -18,7 +18,7 @@
 -- @needs   kernel|memcpy|memset|graph_exec
 -- @needs   gpu_metric|generic_event|metric_given
 -- @windows optional
--- @param   exclusive_pct DOUBLE = 90 least share of exclusive samples of a clean row
+-- @param   exclusive_pct DOUBLE = 90 [0, 100] least share of exclusive samples of a clean row
 -- @column  scope VARCHAR - class or kernel
 -- @column  device BIGINT - physical GPU of the report
 -- @column  operator VARCHAR - class, or name of the kernel

@@ -22,7 +22,7 @@
 -- @grain     one row per device and cause
 -- @reads     nsys.opportunity
 -- @needs     kernel | graph_exec
--- @param     mfu DOUBLE = NULL  model FLOPS utilisation of the profiled step
+-- @param     mfu DOUBLE = NULL (0, 100]  model FLOPS utilisation of the profiled step
 -- @column    device BIGINT - physical GPU of the report
 -- @column    rank BIGINT - 1 is the most recoverable time of the device
 -- @column    opportunity VARCHAR - what costs the time

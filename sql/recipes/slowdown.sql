@@ -12,8 +12,8 @@
 -- @grain   one row per device
 -- @reads   nsys.step_slowdown
 -- @needs   reference_step
--- @param   reference_from BIGINT = NULL first unprofiled step to use, by its number in the log
--- @param   reference_to BIGINT = NULL first unprofiled step not to use again
+-- @param   reference_from BIGINT = NULL [0,) first unprofiled step to use, by its number in the log
+-- @param   reference_to BIGINT = NULL [1,) first unprofiled step not to use again
 -- @column  device BIGINT - physical GPU of the report
 -- @column  profiled_median_ms DOUBLE ms median steady iteration
 -- @column  profiled_min_ms DOUBLE ms shortest

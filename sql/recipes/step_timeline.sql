@@ -10,7 +10,7 @@
 -- @grain   one row per mark
 -- @reads   nsys.steady, nsys.op, nsys.op_name, nsys.gap_cut
 -- @needs   kernel | graph_exec
--- @param   max_marks BIGINT = 5000  most marks of all devices
+-- @param   max_marks BIGINT = 5000 [1,)  most marks of all devices
 -- @column  device BIGINT - physical GPU of the report
 -- @column  iteration BIGINT - ordinal of the iteration shown
 -- @column  iteration_ms DOUBLE ms its length

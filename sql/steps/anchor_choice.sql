@@ -28,7 +28,12 @@ WITH candidate AS (
         sum(c.count)::BIGINT AS window_count,
         min(c.first_ns) AS first_ns,
         max(c.last_ns) AS last_ns,
-        c.kind || ':' || c.pattern
+        c.kind || ':'
+        -- A name can be as long as the program likes; a message is one line.
+        || CASE
+            WHEN length(c.pattern) <= 160 THEN c.pattern
+            ELSE left(c.pattern, 120) || '...' || right(c.pattern, 30)
+        END
         || CASE
             WHEN any_value(c.per_iteration) > 1
                 THEN ' (--per-iteration ' || any_value(c.per_iteration) || ')'

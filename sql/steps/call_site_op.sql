@@ -5,7 +5,7 @@
 --
 -- @grain  one row per kernel with a call site
 -- @reads  nsys.op, nsys.launch_call, nsys.call_site_thread, nsys.call_site
--- @param  rank BIGINT = 0 rank of this trace in the file
+-- @param  rank BIGINT = 0 [0,) rank of this trace in the file
 -- @column op_id     BIGINT  - kernel
 -- @column call_site VARCHAR - where its launch was made
 -- @column stack     VARCHAR - the stack above it

@@ -8,7 +8,7 @@
 --
 -- @grain  one row per thread of the file, of the rank asked for
 -- @reads  nsys.call_site, nsys.launch_call
--- @param  rank BIGINT = 0 rank of this trace in the file
+-- @param  rank BIGINT = 0 [0,) rank of this trace in the file
 -- @column file_thread       BIGINT  - thread as the file names it
 -- @column thread            BIGINT  - globalTid in the trace
 -- @column launches_in_file  BIGINT  - launches of the thread in the file

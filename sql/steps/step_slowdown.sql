@@ -13,8 +13,8 @@
 --
 -- @grain  one row per device; none without unprofiled steps
 -- @reads  nsys.reference_step, nsys.steady
--- @param  reference_from BIGINT = NULL first unprofiled step to use, by its number
--- @param  reference_to   BIGINT = NULL first one not to use again
+-- @param  reference_from BIGINT = NULL [0,) first unprofiled step to use, by its number
+-- @param  reference_to   BIGINT = NULL [1,) first one not to use again
 -- @column device                BIGINT  -   physical GPU
 -- @column profiled_median_ns    DOUBLE  ns  median steady window
 -- @column profiled_min_ns       BIGINT  ns  shortest

@@ -12,7 +12,18 @@ from nsys_sql.cli import execute
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 GOLDEN = ROOT / "tests" / "golden"
+
+
 # What takes long and rarely finds more than the short form: `NSYS_SQL_TEST_LONG=1` runs it too.
+def brief(count, values):
+    """The cases of a test, of which all but the first `count` are long: they say it once more."""
+    values = list(values)
+    return values[:count] + [
+        pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=long_test)
+        for each in values[count:]
+    ]
+
+
 long_test = pytest.mark.skipif(
     not os.environ.get("NSYS_SQL_TEST_LONG"), reason="NSYS_SQL_TEST_LONG=1 runs it"
 )

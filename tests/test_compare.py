@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 import simulator
+from conftest import brief
 from nsys_sql import compare, history, partition
 from nsys_sql.cli import execute
 from nsys_sql.compare import Comparison, Side, threshold
@@ -175,7 +176,7 @@ PAIRS = (
 )
 
 
-@pytest.mark.parametrize(("base", "new"), PAIRS)
+@pytest.mark.parametrize(("base", "new"), brief(3, PAIRS))
 def test_parts_add_up_and_agree_with_the_truth(lab, base, new):
     with lab.compare(base, new) as compared:
         for pair in (0, 1):

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 import nsys_sql
+from conftest import brief
 from nsys_sql.catalog import load_catalog
 from nsys_sql.macros import collect
 from simulator import SCENARIOS, simulate
@@ -595,7 +596,7 @@ def test_gaps_are_ranked_inside_windows(answers: Answers) -> None:
 
 
 # ================================================================================ all of them
-@pytest.mark.parametrize("name", ["graphs_node", "graphs_whole", "two_processes"])
+@pytest.mark.parametrize("name", brief(1, ["two_processes", "graphs_node", "graphs_whole"]))
 def test_every_check_holds_on_simulated_runs(answers: Answers, name: str) -> None:
     truth = simulate(SCENARIOS[name], 2, "2025.1.3", answers.path)
     with nsys_sql.open(answers.path, anchor=truth.anchor) as model:

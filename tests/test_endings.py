@@ -21,6 +21,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from conftest import brief
 from nsys_sql import cache, commands, interrupts, source
 from nsys_sql.cli import execute
 from torture import full
@@ -356,7 +357,7 @@ _ROOM = {
 COMMANDS |= _ROOM
 
 
-@pytest.mark.parametrize("name", COMMANDS if IS_FULL else _ROOM)
+@pytest.mark.parametrize("name", COMMANDS if IS_FULL else brief(3, _ROOM))
 def test_a_full_disk_is_told_in_one_line(place, name):
     target = Path(place.arguments(name)[-1])
     target.write_bytes(b"as it was")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import nsys_sql
+from conftest import long_test
 from nsys_sql.errors import InputError, UsageError
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -123,6 +124,7 @@ def test_a_view_in_the_place_of_a_table_is_refused(tmp_path):
     refused(path, "is a view, not a table")
 
 
+@long_test  # SQLite tries for five seconds
 def test_a_file_locked_by_another_program_is_refused(tmp_path):
     path = write(tmp_path / "locked.sqlite")
     code = (

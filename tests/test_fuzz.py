@@ -13,6 +13,7 @@ import pytest
 
 import fuzz_cli
 import fuzz_file
+from conftest import long_test
 from fuzz_file import Outcome, Pool, judge
 
 TESTS = Path(__file__).parent
@@ -50,6 +51,7 @@ sys.exit(work(Path(sys.argv[2]), case))
 """
 
 
+@long_test
 def test_a_crash_and_a_hang_are_findings_of_their_seed(tmp_path):
     script = tmp_path / "child.py"
     script.write_text(CHILD, encoding="utf-8")

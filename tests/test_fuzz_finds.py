@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import nsys_sql
+from conftest import brief
 from fuzz_file import execute
 from nsys_sql import output, partition, session, source, tasks
 from nsys_sql.attached import load_sqlite
@@ -77,7 +78,7 @@ def test_the_parameter_device_has_the_range_of_its_option(trace):
 # ---------------------------------------------------------------- formats
 
 
-@pytest.mark.parametrize("command", ["run", "sql", "survey", "compare", "history"])
+@pytest.mark.parametrize("command", brief(2, ["run", "history", "sql", "survey", "compare"]))
 def test_without_a_format_the_name_of_the_output_decides(trace, tmp_path, command):
     store = tmp_path / "h.duckdb"
     parts = ["--partitions", str(tmp_path / "parts"), "--jobs", "1"]

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import nsys_sql
+from conftest import brief
 from nsys_sql import cache, cli, database, inputs, output, partition, survey_cli
 from nsys_sql import source as files
 from nsys_sql.attached import load_sqlite
@@ -77,7 +78,7 @@ def folder(fixture_sqlite, tmp_path):
 # ---------------------------------------------------------------- Parquet folders
 
 
-@pytest.mark.parametrize("name", ["broken_rows", "table_suffix", "two_processes"])
+@pytest.mark.parametrize("name", brief(2, ["broken_rows", "two_processes", "table_suffix"]))
 def test_a_parquet_folder_answers_like_the_sqlite_file(fixture_sqlite, tmp_path, name):
     trace = fixture_sqlite(name)
     with nsys_sql.open(trace) as model:

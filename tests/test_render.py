@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import duckdb
 import pytest
 
+from conftest import brief
 from nsys_sql import bulk, commands, humanize
 from nsys_sql.adapt import quote
 from nsys_sql.catalog import Column
@@ -283,7 +284,7 @@ def test_what_only_python_tells_is_left_to_it(bulky, kind, value, form):
     assert bulky((kind,), [(value,)], form)[1] is None
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "table"])
+@pytest.mark.parametrize("form", brief(2, ["csv", "json", "table"]))
 def test_a_command_writes_many_rows_as_it_writes_few(form, fixture_sqlite, tmp_path, monkeypatch):
     trace, texts = fixture_sqlite("example"), []
     chosen = {"params": (), "output": tmp_path / "out", "form": form, "limit": 2, "quiet": True}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import nsys_sql
+from conftest import brief
 from oracle import Oracle
 from simulator import (
     EXAMPLE,
@@ -217,7 +218,9 @@ def test_big_traces_are_plausible(version: str, tmp_path: Path) -> None:
 
 VERSION_MATTERS = ("relay", "two_processes", "graphs_whole", "late_collective")
 PRODUCT_CASES = [(name, "2026.2.1") for name in SCENARIOS]
-PRODUCT_CASES += [(name, version) for name in VERSION_MATTERS for version in SOME_VERSIONS]
+PRODUCT_CASES += brief(
+    8, [(name, version) for version in SOME_VERSIONS for name in VERSION_MATTERS]
+)
 
 
 @pytest.mark.parametrize(("name", "version"), PRODUCT_CASES)

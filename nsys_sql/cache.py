@@ -26,7 +26,6 @@ from nsys_sql.errors import InputError, UsageError
 
 _SUFFIXES = {"export": ".sqlite", "ingest": ".duckdb"}
 _PART = ".part-"
-_LEFT_OVER_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def making(target: Path, source: Path) -> Iterator[Path]:
     base = target.parent
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _sweep(base)
+        files.sweep(base.glob(f"{_PART}*"), is_aging=True)
         scratch = Path(tempfile.mkdtemp(prefix=f"{_PART}{files.owner()}-", dir=base))
     except OSError as error:
         raise InputError(
@@ -114,15 +113,6 @@ def _link(file: Path, target: Path) -> None:
         file.replace(target)
 
 
-def _sweep(base: Path) -> None:
-    """Remove what runs that died have left."""
-    for path in base.glob(f"{_PART}*"):
-        with contextlib.suppress(OSError):
-            is_old = time.time() - path.stat().st_mtime > _LEFT_OVER_S
-            if files.is_left_over(path.name, is_old):
-                shutil.rmtree(path, ignore_errors=True)
-
-
 def entries() -> list[Entry]:
     """Every cached file, the newest first."""
     found = []
@@ -166,5 +156,6 @@ def clear() -> tuple[int, int]:
         for note in base.glob(f"{kind}-*.json"):
             note.unlink(missing_ok=True)
     for place in (base, partitions()):
-        _sweep(place)  # what a run is making at this moment is its own
+        # what a run is making at this moment is its own
+        files.sweep(place.glob(f"{_PART}*"), is_aging=True)
     return count, size

@@ -126,7 +126,7 @@ def replacing(output: Path) -> Iterator[Path]:
     target = output if is_stream else _real(output)
     scratch = target
     if not is_stream:
-        source.sweep(target.parent, f".{glob.escape(target.name)}.*.part*")
+        source.sweep(target.parent.glob(f".{glob.escape(target.name)}.*.part*"))
         scratch = target.with_name(f".{target.name}.{source.owner()}.part")
     try:
         with source.half_made(scratch) if scratch != target else nullcontext():

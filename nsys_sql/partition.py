@@ -130,7 +130,7 @@ def ensure(trace: Path, folder: Path, options: Options) -> Partition:
     began = time.monotonic()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        source.sweep(folder, ".part-*")
+        source.sweep(folder.glob(".part-*"))
         scratch = Path(tempfile.mkdtemp(prefix=f".part-{key}-{source.owner()}-", dir=folder))
     except OSError as error:
         raise UsageError(

@@ -12,7 +12,8 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -214,6 +215,7 @@ _folders: set[Path] = set()
 _half_made: set[Path] = set()
 _swept: set[Path] = set()
 _PREFIX = "nsys-sql-"
+_OLD_S = 24 * 3600
 
 
 @lru_cache(maxsize=1)
@@ -257,14 +259,17 @@ def is_left_over(name: str, is_old: bool = False) -> bool:
     return is_old if lives is None else not lives
 
 
-def sweep(folder: Path, pattern: str) -> None:
-    """Remove what runs of this user that were killed have left in a folder."""
+def sweep(paths: Iterable[Path], is_aging: bool = False) -> None:
+    """Remove those of these files and folders that killed runs of this user have left.
+
+    With `is_aging`, what another machine made goes too when it is a day old.
+    """
     with contextlib.suppress(OSError):
-        for path in folder.glob(pattern):
-            if not is_left_over(path.name):
-                continue
+        for path in paths:
             with contextlib.suppress(OSError):
-                if path.lstat().st_uid != os.getuid():
+                status = path.lstat()
+                is_old = is_aging and time.time() - status.st_mtime > _OLD_S
+                if status.st_uid != os.getuid() or not is_left_over(path.name, is_old):
                     continue
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
@@ -278,7 +283,7 @@ def _temporary(temp_directory: str | None) -> Path:
 
 def sweep_temporary(temp_directory: str | None) -> None:
     """Remove the private folders of runs that were killed."""
-    sweep(_temporary(temp_directory), f"{_PREFIX}*")
+    sweep(_temporary(temp_directory).glob(f"{_PREFIX}*"))
 
 
 def private_folder(temp_directory: str | None) -> Path:

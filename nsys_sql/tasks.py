@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import signal
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
 _ATTEMPTS = 2
-_LEFT_OVER_S = 24 * 3600
 # How long a worker that is told to end may take to remove what it made.
 _CLEAN_UP_S = 0.5
 _busy: list[str] = []  # what a worker works on
@@ -116,13 +113,8 @@ def _sweep(folder: Path, outcomes: Iterable[Outcome]) -> None:
     machine owns stays, and of other machines only what is old goes.
     """
     done = {each.partition.key for each in outcomes if each.partition is not None}
-    for scratch in folder.glob(".part-*-*"):
-        if scratch.name.split("-")[1] not in done:
-            continue
-        with suppress(OSError):
-            is_old = time.time() - scratch.stat().st_mtime > _LEFT_OVER_S
-            if source.is_left_over(scratch.name, is_old):
-                shutil.rmtree(scratch, ignore_errors=True)
+    found = (path for path in folder.glob(".part-*-*") if path.name.split("-")[1] in done)
+    source.sweep(found, is_aging=True)
 
 
 def _failed(trace: Path, failure: Failure) -> Outcome:
@@ -292,7 +284,7 @@ def _pool(
                     os.kill(worker, signal.SIGTERM)
             pool.shutdown(wait=True, cancel_futures=True)
             # of workers that had no time to
-            source.sweep(folder, ".part-*")
+            source.sweep(folder.glob(".part-*"))
             source.sweep_temporary(options.temp_directory)
             raise
 

@@ -154,7 +154,7 @@ def test_a_run_that_is_ended_leaves_what_was_there(place, name, number, at):
             ("temp", "nsys-sql-*"), ("out", ".target*"), ("out/parts", ".part-*"),
             ("cache", ".part-*"),
         ):  # fmt: skip
-            source.sweep(place.base / folder, pattern)
+            source.sweep((place.base / folder).glob(pattern))
     else:
         assert done.returncode == 128 + number, done.stderr
         assert done.stderr.strip() == ""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -101,12 +102,27 @@ def listen(grace_s: float = GRACE_S, is_idle: Callable[[], bool] = lambda: False
     for number in _SIGNALS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, hear)
+    sys.unraisablehook = _lost(sys.unraisablehook)
     if os.name != "posix":
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     threading.Thread(target=_stop_queries, args=(reader, hear, grace_s), daemon=True).start()
+
+
+def _lost(tell: Callable[[Any], Any]) -> Callable[[Any], None]:
+    """Pass over a KeyboardInterrupt that Python could not raise, and `tell` of all else.
+
+    A signal that comes while a finalizer or a callback of a weak reference runs (an import has
+    some) is reported there and goes no further. The run still ends, hard, when its grace is over.
+    """
+
+    def hook(report: Any) -> None:
+        if not (is_ending() and issubclass(report.exc_type, KeyboardInterrupt)):
+            tell(report)
+
+    return hook
 
 
 def _stop_queries(reader: int, hear: object, grace_s: float) -> None:

@@ -203,6 +203,42 @@ cli.main()
     assert place.left() == []
 
 
+def test_a_signal_that_comes_in_a_callback_is_not_reported_and_still_ends_the_run(place):
+    # Python drops what a callback of a weak reference raises, and says so on stderr
+    script = """
+import os, signal, weakref
+from nsys_sql import cli, session
+query = session.Model.query
+class Thing: pass
+def hit(self, *a, **b):
+    thing = Thing()
+    ref = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    del thing
+    return query(self, *a, **b)
+session.Model.query = hit
+cli.main()
+"""
+    endless = "SELECT count(*) FROM range(100000000000000) AS r(i) WHERE hash(i) = 1"
+    done = place.child(script, "sql", place.trace, endless)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
+    assert place.left() == []
+
+
+def test_what_else_a_callback_raises_is_reported(endings):
+    told = []
+    hook = interrupts._lost(told.append)
+
+    class Report:
+        exc_type = KeyboardInterrupt
+
+    hook(Report)  # no signal of ours: somebody else's
+    interrupts._received.append(signal.SIGINT)
+    hook(Report)
+    Report.exc_type = ValueError
+    hook(Report)
+    assert len(told) == 2
+
+
 class Ended(BaseException):
     """In place of the end of the process."""
 

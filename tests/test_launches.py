@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import nsys_sql
 from fuzz import GEMM
 from simulator import SCENARIOS, simulate
 from test_communication import answer
@@ -140,31 +143,79 @@ def test_operations_of_no_length_have_their_call_and_stretch_too(ask: Any) -> No
             "device INT, segment INT, start_ns INT, end_ns INT",
             [(0, 0, -9, 5), (0, 1, 5, 40), (0, 2, 40, 99)],
         ),
-        "nsys.call": (
+        "nsys.outermost_call": (
             "start_ns INT, end_ns INT, process INT, thread INT, correlation_id INT",
             [(1, 2, 3, 33, 1), (41, 42, 3, 33, 2)],
         ),
     }  # fmt: skip
-    assert sorted(ask("steps/op_call", tables)) == [
+    assert sorted(ask("steps/op_launch", tables)) == [
         (7, 0, 1, 10, 20, "compute", 3, 1, 33, 1, 2),
         (8, 0, 2, 50, 50, "comm", 3, 2, 33, 41, 42),
         (9, 5, 0, 60, 60, "comm", 4, 2, None, None, None),  # no window, and another process
     ]
 
 
-def test_of_calls_with_one_id_the_outermost_launched(ask: Any) -> None:
-    def row(op_id: int, *call: int) -> tuple[Any, ...]:
-        return (op_id, 0, 1, 10, 20, "compute", 3, op_id, *call)
+CALL = "start_ns BIGINT, end_ns BIGINT, process INT, thread INT, correlation_id BIGINT, name_id INT"
 
-    calls = [row(7, 33, 4, 5), row(7, 34, 1, 2), row(7, 33, 1, 8), row(8, 33, 3, 4)]
-    both = {"nsys.op_call": (LAUNCH, calls), "nsys.stream_item": ("kind INT", [(0,), (1,), (4,)])}
-    kept = ask("steps/op_outermost", both)
-    assert sorted(kept) == [row(7, 33, 1, 8), row(8, 33, 3, 4)]
-    found = ask("steps/op_launch", {**both, "nsys.op_outermost": (LAUNCH, kept)})
-    assert sorted(found) == sorted(kept)
-    both["nsys.op_call"] = (LAUNCH, calls[2:])
-    assert ask("steps/op_outermost", both) == []
-    assert ask("steps/op_launch", {**both, "nsys.op_outermost": (LAUNCH, [])}) == calls[2:]
+
+def outermost(ask: Any, calls: list[tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
+    """The rows of doubled_call and outermost_call for some rows of nsys.call."""
+    doubled = ask("steps/doubled_call", {"nsys.call": (CALL, calls)})
+    tables = {"nsys.call": (CALL, calls), "nsys.doubled_call": (CALL, doubled)}
+    return doubled, ask("steps/outermost_call", tables)
+
+
+def test_of_calls_with_one_id_the_outermost_launched(ask: Any) -> None:
+    inner, first, longest = (4, 5, 3, 33, 7, 1), (1, 2, 3, 34, 7, 2), (1, 8, 3, 33, 7, 3)
+    beside, far, other = (3, 4, 3, 33, 8, 1), (3, 4, 3, 33, 64, 1), (3, 4, 9, 33, 7, 1)
+    doubled, found = outermost(ask, [inner, first, longest, beside, far, other])
+    # the whole block of 64 ids is looked at again, and that of another process is not
+    assert sorted(doubled) == sorted([longest, beside])
+    assert sorted(found) == sorted([longest, beside, far, other])
+
+
+def test_calls_without_an_id_or_a_process_double_nothing(ask: Any) -> None:
+    alone, nothing, nobody = (3, 4, 3, 33, 8, 1), (1, 2, 3, 33, None, 1), (1, 2, None, 33, 9, 1)
+    calls = [alone, nothing, nothing, nobody, nobody]
+    assert outermost(ask, calls) == ([], calls)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.integers(0, 3),
+            st.integers(1, 2),
+            st.just(5),
+            st.sampled_from([-(2**63), -65, -64, -1, 0, 1, 62, 63, 64, 127, 2**63 - 1]),
+            st.just(1),
+        ),
+        max_size=12,
+    )
+)
+def test_each_id_has_its_outermost_call_once(ask: Any, calls: list[tuple[Any, ...]]) -> None:
+    expected: dict[tuple[int, int], tuple[Any, ...]] = {}
+    for call in sorted(calls, key=lambda c: (c[0], -c[1])):
+        expected.setdefault((call[2], call[4]), call)
+    _, found = outermost(ask, calls)
+    assert sorted(found) == sorted(expected.values())
+
+
+def test_one_id_for_everything_does_not_pair_everything(tmp_path: Path) -> None:
+    # 20 000 kernels and as many calls: 400 million pairs, were they joined
+    trace = TraceBuilder()
+    for number in range(20_000):
+        trace.call(number * 10, number * 10 + 5, corr=1)
+        trace.kernel(number * 10 + 6, number * 10 + 8, GEMM, corr=1)
+    path = trace.write(tmp_path / "trace.sqlite")
+    with nsys_sql.open(path) as model:
+        gaps = model.query("SELECT count(*), count(DISTINCT op_id), max(call_start_ns), "
+                           "max(call_end_ns) FROM nsys.gap_cut").fetchone()  # fmt: skip
+        assert gaps == (20_000, 20_000, 0, 5)
+        assert model.query("SELECT count(*), max(call_end_ns) FROM nsys.op_launch").fetchone() == (
+            20_000, 5,
+        )  # fmt: skip
 
 
 def test_a_call_of_kernels_on_two_devices_has_no_latency(ask: Any) -> None:

@@ -181,7 +181,7 @@ def test_runs_that_were_foreseen_make_each_step_once_and_keep_none(fixture_sqlit
     for recipe, text in found.items():
         assert text == (GOLDEN / "example" / f"{recipe}.csv").read_text(encoding="utf-8"), recipe
     assert again == found["phases"]
-    assert {"op_call", "sweep", "stream_item"} <= made.keys()
+    assert {"op_launch", "sweep", "stream_item"} <= made.keys()
     assert set(made.values()) == {1}
     steps = {name for (name,) in left} & load_catalog().steps.keys()
     assert steps == {"anchor_choice", "drive", "iteration", "steady"} & made.keys()

@@ -6,7 +6,7 @@
 -- holds the payloads of NVTX ranges; a launch at the end of an NCCL group lies in none.
 --
 -- @grain  one row per operation of role comm and steady window in which it starts
--- @reads  nsys.op, nsys.op_name, nsys.segment, nsys.window_segment, nsys.call, nsys.nvtx,
+-- @reads  nsys.op, nsys.op_name, nsys.segment, nsys.window_segment, nsys.outermost_call, nsys.nvtx,
 --         nsys.nvtx_payload
 -- @column device         BIGINT  -     physical GPU of the report
 -- @column iteration      BIGINT  -     ordinal of the window
@@ -59,12 +59,9 @@ payload AS (
 ),
 launch AS (
     SELECT c.process, c.correlation_id, c.thread, c.start_ns, c.end_ns
-    FROM nsys.call AS c
+    FROM nsys.outermost_call AS c
     WHERE EXISTS (FROM payload)
       AND c.correlation_id IN (SELECT correlation_id FROM comm)
-    QUALIFY row_number() OVER (
-        PARTITION BY c.process, c.correlation_id ORDER BY c.start_ns, c.end_ns DESC
-    ) = 1
 ),
 told AS (
     SELECT l.process, l.correlation_id, p.communicator, p.bytes

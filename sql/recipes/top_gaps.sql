@@ -7,7 +7,7 @@
 --
 -- @grain   one row per device, iteration and gap
 -- @reads   nsys.gap_cut, nsys.window_segment, nsys.steady, nsys.segment, nsys.stream_item,
---          nsys.op_name, nsys.call, nsys.starved_host, nsys.range_state, nsys.range_path
+--          nsys.op_name, nsys.outermost_call, nsys.starved_host, nsys.range_state, nsys.range_path
 -- @needs   kernel | graph_exec
 -- @param   top BIGINT = 20 [1,) gaps to show of each device
 -- @column  device BIGINT - physical GPU of the report
@@ -130,15 +130,11 @@ host AS (
     ) = 1
 ),
 caller AS (
-    SELECT r.device, r.rank, min(r.call_start_ns) AS call_start_ns, min(c.thread) AS thread
+    SELECT r.device, r.rank, r.call_start_ns, c.thread
     FROM ranked AS r
     INNER JOIN near AS o ON o.item_id = r.op_id
-    INNER JOIN nsys.call AS c
-        ON c.correlation_id = o.correlation_id
-        AND c.process = o.process
-        AND c.start_ns = r.call_start_ns
-        AND c.end_ns = r.call_end_ns
-    GROUP BY r.device, r.rank
+    INNER JOIN nsys.outermost_call AS c
+        ON c.correlation_id = o.correlation_id AND c.process = o.process
 ),
 launched AS (
     SELECT c.device, c.rank, p.path

@@ -5,7 +5,7 @@
 -- and device are skewed.
 --
 -- @grain  one row per process with kernels
--- @reads  nsys.stream_item, nsys.call, nsys.api_call
+-- @reads  nsys.stream_item, nsys.outermost_call, nsys.api_call
 -- @column process  BIGINT -  process key
 -- @column kernels  BIGINT -  valid kernels
 -- @column linked   BIGINT -  kernels with a call of the same correlation id
@@ -13,7 +13,7 @@
 -- @column skewed   BIGINT -  kernels that start before their call
 -- @column worst_ns BIGINT ns the earliest of them starts this much before it
 -- @pitfall 21, 22
-WITH kernel AS NOT MATERIALIZED (
+WITH kernel AS (
     SELECT item_id, process, correlation_id, start_ns FROM nsys.stream_item WHERE kind = 0
 ),
 counted AS (
@@ -24,34 +24,9 @@ counted AS (
         count(*) FILTER (WHERE c.start_ns > k.start_ns) AS skewed,
         max(c.start_ns - k.start_ns) FILTER (WHERE c.start_ns > k.start_ns) AS worst_ns,
     FROM kernel AS k
-    LEFT JOIN nsys.call AS c
+    LEFT JOIN nsys.outermost_call AS c
         ON c.correlation_id = k.correlation_id AND c.process = k.process
     GROUP BY k.process
-),
--- Where several calls carry an id, the first of them counts. Looking for such costs a pass over all
--- kernels, so it is done only where there are more pairs than kernels.
-has_doubles AS (
-    SELECT 1 AS one
-    WHERE (SELECT sum(kernels) FROM counted) > (SELECT count(*) FROM kernel)
-),
-single AS (
-    SELECT k.item_id, k.process, k.start_ns, min(c.start_ns) AS call_start_ns
-    FROM (SELECT * FROM kernel, has_doubles) AS k
-    LEFT JOIN (SELECT * FROM nsys.call, has_doubles) AS c
-        ON c.correlation_id = k.correlation_id AND c.process = k.process
-    GROUP BY k.item_id, k.process, k.start_ns
-),
-told AS (
-    SELECT * FROM counted WHERE NOT EXISTS (SELECT 1 FROM has_doubles)
-    UNION ALL
-    SELECT
-        process,
-        count(*),
-        count(call_start_ns),
-        count(*) FILTER (WHERE call_start_ns > start_ns),
-        max(call_start_ns - start_ns) FILTER (WHERE call_start_ns > start_ns),
-    FROM single
-    GROUP BY process
 ),
 -- backtrace copies of a call (class 67) hold its chain
 chain AS (
@@ -72,5 +47,5 @@ SELECT
     coalesce(c.kernels, 0) AS chained,
     t.skewed,
     t.worst_ns,
-FROM told AS t
+FROM counted AS t
 LEFT JOIN chained AS c ON c.process = t.process;

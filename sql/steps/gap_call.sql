@@ -3,13 +3,12 @@
 -- A gap is a maximal interval without compute on the device, over the whole report, before a
 -- compute operation. What follows a device's last compute is no gap.
 --
--- Calls are joined on process and correlation id, since ids repeat across processes. Where a
--- runtime call and the driver call inside it carry one id, a gap stands here once for each;
--- nsys.gap_cut holds the right one of them, and cuts the gap. These are the facts alone: what
--- follows from them would be a third of the largest table of a run.
+-- Calls are joined on process and correlation id, since ids repeat across processes. These are the
+-- facts alone, and nsys.gap_cut cuts the gap: what follows from them would be a third of the
+-- largest table of a run.
 --
--- @grain  one row per gap and call of its kernel
--- @reads  nsys.sweep, nsys.op_name, nsys.report_start, nsys.call, nsys.dependency,
+-- @grain  one row per gap of a device
+-- @reads  nsys.sweep, nsys.op_name, nsys.report_start, nsys.outermost_call, nsys.dependency,
 --         nsys.event_pairing
 -- @narrow
 -- @column device            BIGINT  -  physical GPU
@@ -24,7 +23,7 @@
 -- @column producer_end_ns   BIGINT  ns end of the producer
 -- @column producer_role     VARCHAR -  role of the producer
 -- @column evidence          VARCHAR -  no_launch, graph, unresolved, inferred, resolved or none
--- @pitfall 1, 7, 8, 21
+-- @pitfall 1, 7, 8, 21, 22
 WITH gap AS (
     SELECT s.*, coalesce(s.compute_until_ns, r.start_ns) AS gap_start_ns
     FROM nsys.sweep AS s, nsys.report_start AS r
@@ -50,7 +49,7 @@ explained AS (
         coalesce(d.is_lost, false) AS is_lost,
         coalesce(d.is_waited, false) AS is_waited,
     FROM gap AS g
-    LEFT JOIN nsys.call AS c
+    LEFT JOIN nsys.outermost_call AS c
         ON c.correlation_id = g.correlation_id AND c.process = g.process
     LEFT JOIN nsys.dependency AS d ON d.op_id = g.item_id
 )

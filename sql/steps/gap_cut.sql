@@ -7,7 +7,7 @@
 -- or whose call starts after it (skewed clocks), has no issue time.
 --
 -- @grain  one row per gap of a device
--- @reads  nsys.gap_call, nsys.gap_outermost
+-- @reads  nsys.gap_call
 -- @view
 -- @narrow
 -- @column device            BIGINT  -  physical GPU
@@ -27,16 +27,11 @@
 -- @column shadowed_ns       BIGINT  ns launch-starved time in which the producer itself ran
 -- @column evidence          VARCHAR -  no_launch, graph, unresolved, inferred, resolved or none
 -- @pitfall 7, 8, 21
-WITH gap AS (
-    SELECT * FROM nsys.gap_call WHERE NOT EXISTS (SELECT 1 FROM nsys.gap_outermost)
-    UNION ALL
-    SELECT * FROM nsys.gap_outermost
-),
-issue AS (
+WITH issue AS (
     SELECT
         *,
         CASE WHEN call_start_ns <= end_ns THEN least(call_end_ns, end_ns) END AS issue_ns,
-    FROM gap
+    FROM nsys.gap_call
 ),
 issued AS (
     SELECT *, greatest(start_ns, coalesce(issue_ns, start_ns)) AS issued_ns FROM issue

@@ -4,7 +4,7 @@
 -- operation of their own and no part of a launch here.
 --
 -- @grain  one row per operation of a graph launch
--- @reads  nsys.stream_item, nsys.call, nsys.string
+-- @reads  nsys.stream_item, nsys.outermost_call, nsys.string
 -- @column op_id          BIGINT  -  operation
 -- @column process        BIGINT  -  process key
 -- @column correlation_id BIGINT  -  the launch
@@ -16,20 +16,10 @@
 WITH launch_name AS (
     SELECT string_id FROM nsys.string WHERE value LIKE '%GraphLaunch%'
 ),
-launch_id AS (
-    SELECT DISTINCT process, correlation_id
-    FROM nsys.call
-    WHERE name_id IN (SELECT string_id FROM launch_name)
-),
--- where several calls carry the id, the outermost is the call
 launch AS (
-    SELECT c.process, c.correlation_id
-    FROM nsys.call AS c
-    INNER JOIN launch_id AS l
-        ON l.process = c.process AND l.correlation_id = c.correlation_id
-    GROUP BY c.process, c.correlation_id
-    HAVING arg_min(c.name_id, {'s': c.start_ns, 'e': -c.end_ns})
-        IN (SELECT string_id FROM launch_name)
+    SELECT process, correlation_id
+    FROM nsys.outermost_call
+    WHERE name_id IN (SELECT string_id FROM launch_name)
 ),
 member AS (
     SELECT item_id, process, correlation_id, start_ns, end_ns, name_id

@@ -4,7 +4,7 @@
 -- that the host waits for by name, and where its own call returned no earlier than the copy ended.
 --
 -- @grain  one row per process, context and stream
--- @reads  nsys.copy_op, nsys.null_stream, nsys.sync, nsys.call
+-- @reads  nsys.copy_op, nsys.null_stream, nsys.sync, nsys.outermost_call
 -- @column process    BIGINT - process key
 -- @column context_id BIGINT - CUDA context
 -- @column stream_id  BIGINT - CUDA stream
@@ -26,7 +26,7 @@ synchronous AS (
     WHERE stream_id <> 4294967295 AND coalesce(event_id, 4294967295) = 4294967295
     UNION
     SELECT p.process, p.context_id, p.stream_id
-    FROM nsys.call AS c
+    FROM nsys.outermost_call AS c
     INNER JOIN pageable AS p
         ON p.process = c.process AND p.correlation_id = c.correlation_id
     WHERE c.end_ns >= p.end_ns

@@ -4,7 +4,8 @@
 -- that was to launch the kernel. Only what lies in a steady window stands here.
 --
 -- @grain  one row per gap and stretch
--- @reads  nsys.gap_cut, nsys.segment, nsys.window_segment, nsys.stream_item, nsys.call
+-- @reads  nsys.gap_cut, nsys.segment, nsys.window_segment, nsys.stream_item,
+--         nsys.outermost_call
 -- @column part         BIGINT -  number of the device and thread
 -- @column device       BIGINT -  physical GPU
 -- @column segment      BIGINT -  stretch of nsys.segment
@@ -43,17 +44,12 @@ kept AS (
     FROM piece AS p
     INNER JOIN inside AS i ON i.device = p.device AND i.segment = p.segment
 ),
--- the times tell which of the calls with the id is the one of nsys.gap_cut
 caller AS (
-    SELECT k.op_id, min(c.thread) AS thread
-    FROM (SELECT DISTINCT op_id, call_start_ns, call_end_ns FROM kept) AS k
+    SELECT k.op_id, c.thread
+    FROM (SELECT DISTINCT op_id FROM kept WHERE call_start_ns IS NOT NULL) AS k
     INNER JOIN nsys.stream_item AS o ON o.item_id = k.op_id
-    INNER JOIN nsys.call AS c
-        ON c.correlation_id = o.correlation_id
-        AND c.process = o.process
-        AND c.start_ns = k.call_start_ns
-        AND c.end_ns = k.call_end_ns
-    GROUP BY k.op_id
+    INNER JOIN nsys.outermost_call AS c
+        ON c.correlation_id = o.correlation_id AND c.process = o.process
 )
 SELECT
     dense_rank() OVER (ORDER BY k.device, c.thread) AS part,

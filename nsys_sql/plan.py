@@ -393,9 +393,15 @@ class Planner:
         body = [*self._macros(needed, ledger)]
         if "capability" in needed:
             body.append(self._capability(ledger))
-        for name in sorted(needed & set(self.catalog.adapters)):
-            body += self._adapter(name, ledger)
-        body += self._steps(steps, ledger)
+        tables = [
+            *(
+                s
+                for each in sorted(needed & set(self.catalog.adapters))
+                for s in self._adapter(each, ledger)
+            ),
+            *self._steps(steps, ledger),
+        ]
+        body += self._unordered(tables) if steps else tables
         body = self._unstored(body, [*roots, *(("", name) for name in also)])
         for file in recipes:
             sql = self.retarget(file.body)
@@ -530,15 +536,21 @@ class Planner:
         key = self._stored_key(name, sql, ledger)
         return Statement(kind, name, sql, file.question, key, (), file)
 
-    def _steps(self, steps: Sequence[SqlFile], ledger: _Ledger) -> Iterator[Statement]:
-        if not steps:
-            return
+    def _unordered(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        """The statements with the order of rows left open, which lets all threads write."""
+        name = "preserve_insertion_order"
         yield Statement(
             "setting",
-            "preserve_insertion_order",
-            "SET preserve_insertion_order = false",
-            "steps promise no order of rows: read the trace with all threads",
+            name,
+            f"SET {name} = false",
+            "tables promise no order of rows: read the trace with all threads",
         )
+        yield from statements
+        yield Statement(
+            "setting", name, f"SET {name} = true", "a result keeps the order of its ORDER BY"
+        )
+
+    def _steps(self, steps: Sequence[SqlFile], ledger: _Ledger) -> Iterator[Statement]:
         lazy = self.lazy_steps() if self.is_lazy else frozenset()
         for file in steps:
             name = file.name
@@ -569,12 +581,6 @@ class Planner:
                             f"SET VARIABLE {variable} = {chosen}",
                             "of the anchor that was found",
                         )
-        yield Statement(
-            "setting",
-            "preserve_insertion_order",
-            "SET preserve_insertion_order = true",
-            "a result keeps the order of its ORDER BY",
-        )
 
     def lazy_steps(self) -> frozenset[str]:
         """The steps that a parameter of a recipe decides, directly or through others.

@@ -10,7 +10,7 @@
 -- a range; a call belongs to one piece, a range to all pieces from its start to its end.
 --
 -- @grain   one row per device, matching range
--- @reads   nsys.nvtx_window, nsys.drive, nsys.op, nsys.outermost_call
+-- @reads   nsys.nvtx_window, nsys.drive, nsys.op, nsys.cuda_call
 -- @param   window_mode  VARCHAR = 'range'  range, or device
 -- @column  device       BIGINT   -   device
 -- @column  row_id       BIGINT   -   row of nsys.nvtx
@@ -53,10 +53,15 @@ held AS (
     INNER JOIN edge AS a ON h.process = a.process AND h.start_ns = a.edge_ns
     LEFT JOIN edge AS z ON h.process = z.process AND h.closed_ns = z.edge_ns
 ),
+-- Of several calls with one id the outermost, which starts first, is the launch.
 launch AS (
-    SELECT c.process, c.correlation_id, c.start_ns AS launch_ns
-    FROM nsys.outermost_call AS c
+    SELECT
+        c.process,
+        c.correlation_id,
+        min(c.start_ns) AS launch_ns
+    FROM nsys.cuda_call AS c
     SEMI JOIN host_range AS h ON c.process = h.process
+    GROUP BY c.process, c.correlation_id
 ),
 piece AS (
     SELECT

@@ -153,11 +153,32 @@ def adapt(
     says how to write a table that is found elsewhere (a renamed or a rebuilt one). Names compare
     without case. Something absent that is not `optional` is an InputError.
     """
+    return _adapt(
+        sql,
+        tuple(
+            (name.lower(), frozenset(column.lower() for column in found))
+            for name, found in tables.items()
+        ),
+        tuple(optional),
+        tuple((name.lower(), text) for name, text in (references or {}).items()),
+        tuple(columns),
+        where,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _adapt(
+    sql: str,
+    tables: tuple[tuple[str, frozenset[str]], ...],
+    optional: tuple[Optional, ...],
+    references: tuple[tuple[str, str], ...],
+    columns: tuple[Column, ...],
+    where: str,
+) -> str:
+    """The same, remembered: a survey opens many traces of one version, a model plans many times."""
     from sqlglot import exp
 
-    optional = tuple(optional)
-    present = {name.lower(): {column.lower() for column in found} for name, found in tables.items()}
-    elsewhere = {name.lower(): text for name, text in (references or {}).items()}
+    present, elsewhere = dict(tables), dict(references)
     may_lack = {
         (each.table.lower(), each.column.lower() if each.column else None) for each in optional
     }

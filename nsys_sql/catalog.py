@@ -187,6 +187,10 @@ class SqlFile:
     is_unoptimized: bool = False
     is_user: bool = False
 
+    def __hash__(self) -> int:
+        """Of the text alone, whose hash Python keeps: files are keys of caches."""
+        return hash(self.text)
+
     @property
     def label(self) -> str:
         """Path as messages and docs show it: `sql/recipes/budget.sql`, or the user's own."""

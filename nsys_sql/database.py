@@ -91,6 +91,7 @@ def _describe(model: Model) -> None:
         "schema_version": trace.schema_version,
         "capture_version": trace.capture_version,
     }
+    con.execute("BEGIN")  # else every row is a transaction, which waits for the disk
     con.execute(f"CREATE TABLE {SCHEMA}.build_info (name VARCHAR, value VARCHAR)")
     con.executemany(f"INSERT INTO {SCHEMA}.build_info VALUES (?, ?)", [*facts.items()])
     con.execute(f"CREATE TABLE {SCHEMA}.build_key (name VARCHAR, key VARCHAR)")
@@ -103,6 +104,7 @@ def _describe(model: Model) -> None:
             for name, recipe in model.catalog.recipes.items()
         ],
     )
+    con.execute("COMMIT")
     notes = [*model.note_queries()]
     if notes:
         con.execute(f"CREATE VIEW main.notes AS\n{' UNION ALL '.join(notes)}")

@@ -141,6 +141,7 @@ def _table_names(tables: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
+@lru_cache(maxsize=256)
 def source_tables(file: SqlFile) -> tuple[str, ...]:
     """The source tables an adapter names, without parsing it."""
     return tuple(dict.fromkeys(_SOURCE.findall(file.body)))
@@ -714,13 +715,14 @@ class Planner:
     def used_columns(self, table: str) -> dict[str, str]:
         """The columns of a trace's table that any adapter reads: {its own name: wanted type}."""
         own = {column.lower(): column for column in self.shape.tables[table]}
+        names = _table_names(tuple(self.shape.tables))
         found: dict[str, str] = {}
         for name in self.catalog.adapters:
             file = self.adapter(name)
-            if not any(self.shape.find(source) == table for source in source_tables(file)):
+            if not any(names.get(source.lower()) == table for source in source_tables(file)):
                 continue
             for use in adapter_uses(file):
-                if self.shape.find(use.table) == table:
+                if names.get(use.table.lower()) == table:
                     for column, wanted in use.columns.items():
                         if column in own:
                             found[own[column]] = wanted

@@ -38,10 +38,6 @@ TESTS = ("exact", "function", "words", "pattern")
 # What Python's engine accepts and RE2 does not.
 _NOT_RE2 = re.compile(r"\(\?(?:[=!>]|<[=!]|P=)|(?<!\\)(?:\\\\)*\\[1-9]|[*+?}]\+")
 
-# Rules tried together behind one combined pattern: a name that matches none of them, which is the
-# common case, then costs one search instead of this many.
-_BLOCK = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -151,33 +147,13 @@ def _matched(macro: str) -> str:
 
 def _first_match(rules: Sequence[Rule]) -> str:
     """The number, from 1, of the first rule that matches; NULL where none does."""
-    numbered = list(enumerate(rules, start=1))
-    blocks = [numbered[at : at + _BLOCK] for at in range(0, len(numbered), _BLOCK)]
-    return "coalesce(\n" + ",\n".join(_block(block) for block in blocks) + "\n    )"
-
-
-def _block(block: Sequence[tuple[int, Rule]]) -> str:
-    """CASE of a few rules behind a guard that is true wherever one of them may match."""
-    guards: dict[str, list[str]] = {}
-    exact: list[str] = []
-    for _, rule in block:
-        exact += rule.exact
-        # The most selective test of a rule stands for all of them.
-        if not rule.exact:
-            test = next(t for t in ("function", "words", "pattern") if getattr(rule, t) is not None)
-            guards.setdefault(test, []).append(_searched(rule, test))
-    tests = [_match(name, "|".join(f"(?:{p})" for p in parts)) for name, parts in guards.items()]
-    if exact:
-        tests.append(_equal(exact))
+    # No combined pattern stands before several rules to pass over them: DuckDB compiles a pattern
+    # three times, which costs more than such a search saves with less than ten thousand names.
     cases = "\n".join(
-        f"                WHEN {_condition(rule)} THEN {number}" for number, rule in block
+        f"        WHEN {_condition(rule)} THEN {number}"
+        for number, rule in enumerate(rules, start=1)
     )
-    return (
-        f"        CASE WHEN {' OR '.join(tests)} THEN\n"
-        f"            CASE\n{cases}\n"
-        f"            END\n"
-        f"        END"
-    )
+    return f"CASE\n{cases}\n    END"
 
 
 def _condition(rule: Rule) -> str:

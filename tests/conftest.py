@@ -67,12 +67,23 @@ def pytest_configure(config):
         raise pytest.UsageError("--update-golden is for people: CI never changes what it checks")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Half of the tests to each worker, in order: what a file shares is mostly made only once."""
+    if config.getoption("dist") != "load":  # somebody wants another one
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 def build_sqlite(script: Path, target: Path) -> Path:
     """Run the SQL text of a fixture into a new SQLite file."""
     connection = sqlite3.connect(target)
     try:
-        connection.executescript(script.read_text(encoding="utf-8"))
-        connection.commit()
+        # One transaction, and nothing waits for the disk: a test that is cut off starts anew.
+        text = script.read_text(encoding="utf-8")
+        connection.executescript(f"PRAGMA synchronous = OFF; BEGIN; {text} COMMIT;")
     finally:
         connection.close()
     return target

@@ -1,6 +1,7 @@
 """Databases that answer alone: the same rows everywhere, parameters, privacy, and reopening."""
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -127,6 +128,28 @@ def in_stock_shell(arguments, scripts, folder):
     return found
 
 
+MAKES = re.compile(r"\s*(?:--.*\n\s*)*CREATE OR REPLACE \w+ (\S+?)[\s(]")
+
+
+def without_repeats(scripts):
+    """{recipe: its script}, for one run after the other, with each relation made only once.
+
+    Every script makes all that it needs, and makes a relation as the others do.
+    """
+    made, found = {}, {}
+    for recipe, script in scripts.items():
+        kept = []
+        for query in (each.query.strip().rstrip(";") for each in duckdb.extract_statements(script)):
+            makes = MAKES.match(query)
+            if makes is None or makes[1] not in made:
+                kept.append(f"{query};")
+            if makes is not None:
+                assert made.setdefault(makes[1], query) == query
+        found[recipe] = "\n".join(kept)
+    assert len(made) > 99
+    return found
+
+
 @pytest.mark.parametrize("name", ["everything", pytest.param("expert_parallel", marks=long_test)])
 def test_every_recipe_gives_the_same_rows_everywhere(source, built, capsysbinary, tmp_path, name):
     """Python, `run`, `show` in a shell, and a built database in Python, `run` and a shell."""
@@ -164,7 +187,7 @@ def test_every_recipe_gives_the_same_rows_everywhere(source, built, capsysbinary
         assert len(can_answer) == len(CATALOG.recipes)
 
     assert answers(as_command(trace), some) == {recipe: told[recipe] for recipe in some}
-    found = in_stock_shell([], scripts, tmp_path)
+    found = in_stock_shell([], without_repeats(scripts), tmp_path)
     for recipe in some:
         assert found.get(recipe, []) == told[recipe], f"the script of {recipe}"
 

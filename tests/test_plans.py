@@ -10,6 +10,7 @@ import re
 import sqlite3
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 import sqlglot
@@ -148,8 +149,13 @@ def regexes(plan, names):
 # ---------------------------------------------------------------- the text
 
 
+@cache
 def windows(sql):
     """Window functions whose frame goes by value, and those with a partition an iteration."""
+    return tuple(_windows(sql))
+
+
+def _windows(sql):
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     named = {}
     for select in tree.find_all(exp.Select):

@@ -13,9 +13,11 @@ import random
 import re
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,17 @@ def read_tables() -> dict[str, dict[str, str]]:
 
 def full(path: Path) -> Path:
     """The plain trace with two rows in every other table that an adapter reads."""
+    path.write_bytes(_full())
+    return path
+
+
+@cache
+def _full() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return _write_full(Path(folder) / "full.sqlite").read_bytes()
+
+
+def _write_full(path: Path) -> Path:
     steps().write(path)
     with closing(sqlite3.connect(path)) as database:
         present = {row[0].lower() for row in database.execute("SELECT name FROM sqlite_master")}

@@ -456,6 +456,8 @@ class TraceBuilder:
         order = random.Random(int(shuffle))
         left_out = set(drop)
         connection = sqlite3.connect(path)
+        connection.execute("PRAGMA synchronous = OFF")  # nobody reads it after a power failure
+        connection.execute("BEGIN")
         for table, own_rows in self.rows.items():
             if not table_exists(table, self.version) or table in left_out:
                 continue

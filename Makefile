@@ -31,11 +31,11 @@ lock:
 	$(UV) pip compile --quiet --universal --python-version 3.10 --generate-hashes \
 		--upgrade --no-emit-index-url --no-emit-find-links \
 		--custom-compile-command 'make lock' \
-		--extra test --extra shell --extra report --extra perfetto --extra dask --extra notebooks \
+		--extra test --extra shell --extra report --extra perfetto --extra dask --extra arrow --extra notebooks \
 		--output-file .ci/requirements.txt pyproject.toml .ci/build.in
 
 licences:
-	$(PYTHON) -m pip install --quiet -e '.[dev,notebooks,shell,report,perfetto,dask]'
+	$(PYTHON) -m pip install --quiet -e '.[dev,notebooks,shell,report,perfetto,dask,arrow]'
 	$(PYTHON) .ci/licences.py
 
 check: lint test

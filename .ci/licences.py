@@ -22,6 +22,7 @@ GROUPS = {
     "report": "Extra `report`: pictures that can be zoomed",
     "perfetto": "Extra `perfetto`: timelines in Perfetto's own format",
     "dask": "Extra `dask`: surveys on a cluster",
+    "arrow": "Extra `arrow`: Arrow exports as input",
     "notebooks": "Extra `notebooks`",
     "test": "Extra `test`",
     "dev": "Extra `dev`",

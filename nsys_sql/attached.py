@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from nsys_sql import interrupts, parquet, source
+from nsys_sql import arrow, interrupts, parquet, source
 from nsys_sql.adapt import CATALOG, literal, quote, warm_up
 from nsys_sql.catalog import Catalog
 from nsys_sql.errors import InputError, UsageError
@@ -47,7 +47,8 @@ _TYPES = (
 )
 _DAMAGE = (
     (
-        "malformed|disk I/O|corrupt|[Pp]arquet file|string encoding|magic bytes",
+        "malformed|disk I/O|corrupt|string or blob too big|[Pp]arquet file|string encoding|"
+        "magic bytes",
         "is damaged or truncated",
         "copy or export it again",
     ),
@@ -108,8 +109,8 @@ def input_error(path: Path, error: Exception) -> InputError:
 def damage(path: Path, error: Exception) -> InputError | None:
     """The input error behind a statement that failed, if the file is to blame."""
     pattern = (
-        "malformed|disk I/O|database is locked|file is not a database|string encoding found in "
-        "Parquet|magic bytes|[Cc]orrupt"
+        "malformed|disk I/O|database is locked|file is not a database|string or blob too big|"
+        "no such collation|string encoding found in Parquet|magic bytes|[Cc]orrupt"
     )
     return input_error(path, error) if re.search(pattern, one_line(error)) else None
 
@@ -228,8 +229,8 @@ class Attached:
 
     `path` is the trace as the user named it, `file` what is read in its place (an export of a
     report, or an ingested copy in the cache), `members` the files of a folder by table.
-    `folder` holds the private copy that was read instead, where one was needed. `warnings` are
-    for the user, in the order they were found.
+    `folder` holds the private copy that was read instead, where one was needed, or what is made of
+    an Arrow export, `arrow`. `warnings` are for the user, in the order they were found.
     """
 
     def __init__(
@@ -250,7 +251,9 @@ class Attached:
         self.load = ""
         self.members: dict[str, Path] = {}
         self.folder: Path | None = None
+        self.arrow: arrow.Export | None = None
         self.warnings: list[str] = []
+        self.built_with = ""  # what this run lacks of the options of a built database
         self._catalog = catalog
         self._owns_connection = owns_connection
         self._spill: Path | None = None
@@ -264,7 +267,7 @@ class Attached:
     def _open(self) -> Shape:
         path = self.file
         header = source.read_header(path)
-        is_sqlite = not (header.is_duckdb or header.is_parquet)
+        is_sqlite = not (header.is_duckdb or header.is_parquet or header.is_arrow)
         beside = source.companions(path) if is_sqlite else []
         self._before = source.stamp(path)
         target = self.original
@@ -280,6 +283,8 @@ class Attached:
             )
         if (longer := source.check_size(path, header)) is not None:
             self.warn(longer)
+        if header.is_arrow:
+            self.folder = source.private_folder(self.options.temp_directory)
         self._set_up()
         self.load = ""
         if is_sqlite:
@@ -289,12 +294,12 @@ class Attached:
         names = chain([CATALOG], (f"{CATALOG}_{number}" for number in range(2, len(taken) + 3)))
         alias = next(name for name in names if (name,) not in taken)
         self._kind = "TYPE sqlite, " if is_sqlite else ""
-        self._is_folder = header.is_parquet
+        self._is_folder = header.is_parquet or header.is_arrow
         try:
             self.execute(self.attach(target, alias))
             self.alias = alias
-            if header.is_parquet:
-                return self._read_files()
+            if self._is_folder:
+                return self._read_files(header.is_arrow)
             return self._read_built() if header.is_duckdb else self._read_tables()
         except duckdb.Error as error:
             if self.file != self.path:
@@ -334,6 +339,8 @@ class Attached:
         elif self.alias:
             with contextlib.suppress(duckdb.Error):
                 self.execute(f"DETACH {self.alias}")
+                if self.arrow is not None:
+                    self.arrow.close()
         if self.folder is not None:
             source.remove(self.folder)
         if self._spill is not None:
@@ -350,6 +357,14 @@ class Attached:
     def views(self, tables: Iterable[str]) -> list[str]:
         """The statements that make tables of a folder readable; none for other traces."""
         return [self._views[table] for table in sorted(tables) if table in self._views]
+
+    def need(self, tables: Iterable[str]) -> None:
+        """Make tables of an Arrow export readable, as other traces' are; names of others are none.
+
+        Only then can they be read: a table that nobody asked for is not there, rather than empty.
+        """
+        if self.arrow is not None:
+            self.arrow.need(tables)
 
     def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Execute one statement on the connection."""
@@ -370,7 +385,8 @@ class Attached:
         now = source.stamp(self.file)
         if now is None and self.file != self.path:
             return  # removed from the cache: what is open stays readable
-        if self.folder is None and now != self._before:
+        is_copy = self.folder is not None and self.arrow is None
+        if now != self._before and not is_copy:
             raise InputError(
                 f"{self.path} changed while it was read",
                 hint="wait until its writer has finished, then run again",
@@ -455,23 +471,29 @@ class Attached:
             )
         return shape
 
-    def _read_files(self) -> Shape:
-        """Views over the files of a Parquet export, with the types that the adapters expect."""
+    def _read_files(self, is_arrow: bool) -> Shape:
+        """The tables of a Parquet or an Arrow export, with the types that the adapters expect."""
         wanted: dict[tuple[str, str], str] = {}
         catalog = self._catalog
         for file in (*catalog.adapters.values(), *chain(*catalog.variants.values())):
             for use in adapter_uses(file):
                 for column, type_ in use.columns.items():
                     wanted[use.table.lower(), column] = type_
-        tables, self._views = parquet.views(self.con, self.original, self.alias, wanted)
-        for statement in self._views.values():
-            self.execute(statement)
-        self.members = parquet.files(self.original)
-        return self._checked(
-            Shape(tables, can_scrub=False),
-            {table for table, _ in wanted},
-            "a folder of Parquet files",
-        )
+        if is_arrow:
+            assert self.folder is not None
+            self.arrow = arrow.Export(self.con, self.original, self.folder, self.alias, wanted)
+            tables = self.arrow.types
+        else:
+            tables, self._views = parquet.views(self.con, self.original, self.alias, wanted)
+            for statement in self._views.values():
+                self.execute(statement)
+            self.members = parquet.files(self.original)
+        shape = Shape(tables, can_scrub=False)
+        what = "an Arrow export" if is_arrow else "a folder of Parquet files"
+        self._checked(shape, {table for table, _ in wanted}, what)
+        if not self._owns_connection:  # whose owner sees all tables
+            self.need(tables)
+        return shape
 
     def _read_built(self) -> Shape:
         """The canonical relations and steps of a database that `build` made."""
@@ -510,8 +532,9 @@ class Attached:
                 if chosen.get(name) != value
             )
             if other:
+                self.built_with = ", ".join(other)
                 self.warn(
-                    f"it was built with {', '.join(other)}: what depends on that is made again "
+                    f"it was built with {self.built_with}: what depends on that is made again "
                     "with the options of this run"
                 )
         stored: dict[str, str] = {}
@@ -538,6 +561,7 @@ class Attached:
         if actual is None or not (shape.has(table, "name") and shape.has(table, "value")):
             return {}
         if self._is_folder:
+            self.need([actual])
             where = f"{self.alias}.main.{quote(actual)} WHERE name IN ({listed})"
             return dict(self.execute(f"SELECT name, value FROM {where}").fetchall())
         query = f"SELECT name, hex(value) AS value FROM {quote(actual)} WHERE name IN ({listed})"
@@ -590,6 +614,9 @@ class Attached:
         """Every table of the trace with its number of rows: reads all of them."""
         counts = []
         for table in sorted(self.shape.tables):
+            if self.arrow is not None:
+                counts.append((table, self.arrow.count(table)))
+                continue
             if self.shape.relations is not None:
                 place = f"{self.alias}.{SCHEMA}.{quote(table)}"
                 rows = self.execute(f"SELECT count(*) FROM {place}").fetchall()

@@ -7,9 +7,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +64,16 @@ def model_options(options: Options) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(trace: Path, options: Options, warn: Warn, keep_steps: bool = True) -> Iterator[Model]:
-    """The model of one trace; what was odd about the file is said when the work is done."""
+def opened(
+    trace: Path, options: Options, warn: Warn, keep_steps: bool = True, is_limited: bool = True
+) -> Iterator[Model]:
+    """The model of one trace; what was odd about the file is said when the work is done.
+
+    The block may take as long as --timeout says, unless it sees to that itself.
+    """
     with progress(options):
         model = nsys_sql.open(trace, keep_steps=keep_steps, **model_options(options))
-        with model, _limited(model, options.get("timeout")):
+        with model, _limited(model, options.get("timeout") if is_limited else None):
             if options.get("memory_limit") is None:
                 from nsys_sql.attached import keep_blocks
 
@@ -142,47 +148,75 @@ def run(recipe: str, traces: Sequence[Path], options: Options, warn: Warn) -> in
     output.check_target(options["output"], traces)
     if options["form"] == "parquet" and len(traces) > 1:
         raise UsageError("parquet holds one result", "name one trace, or use --format csv")
-    reports = []
+    codes: list[int] = []
+    with closing(_answers(recipe, traces, options, warn, codes)) as reports:
+        if options["form"] == "parquet":
+            list(reports)  # it writes by itself
+        else:
+            _print(reports, options, len(traces) > 1)
+    return max(codes)
+
+
+def _answers(
+    recipe: str, traces: Sequence[Path], options: Options, warn: Warn, codes: list[int]
+) -> Generator[Report, None, None]:
+    """The report of each trace, with its exit code in `codes`.
+
+    The rows of one are to be written before the next one is asked for: its model is open until
+    then.
+    """
     for trace in traces:
         try:
-            reports.append(_answer(recipe, trace, options, warn, len(traces) > 1))
+            for report in _answer(recipe, trace, options, warn, len(traces) > 1):
+                codes.append(_exit_code(report))
+                yield report
         except NsysSqlError as error:
             if len(traces) == 1:
                 raise
             warn(f"Error: {placed(trace, error.told)}")
             failure = {"message": str(error), "hint": error.hint, "exit_code": error.exit_code}
-            path = {"path": str(trace)}
-            reports.append(Report(recipe, nsys_sql.__version__, path, failure=failure))
-    if options["form"] != "parquet":
-        _print(reports, options)
-    return max(_exit_code(report) for report in reports)
+            report = Report(recipe, nsys_sql.__version__, {"path": str(trace)}, failure=failure)
+            codes.append(_exit_code(report))
+            yield report
 
 
 def _answer(
-    recipe: str, trace: Path, options: Options, warn: Warn, with_trace: bool = False
-) -> Report:
+    recipe: str, trace: Path, options: Options, warn: Warn, with_trace: bool
+) -> Iterator[Report]:
+    """The one report of a trace."""
+    from nsys_sql import bulk
+
     given = parameters(options["params"])
-    with opened(trace, options, warn, keep_steps=False) as model:
-        result = model.outcome(recipe, **given)
-        with _parquet(options) as target:
-            if target:
-                model.run(recipe, **given).write_parquet(str(target))
-        report = Report(
-            result.recipe.name,
-            nsys_sql.__version__,
-            trace_facts(model),
-            question=result.recipe.question,
-            parameters=_effective(options, result.recipe, given),
-            columns=result.columns,
-            checks=result.checks,
-            notes=result.notes,
-        )
-        report = _filled(report, model.con, f"temp.{result.table}", options, with_trace)
-    if options["form"] in ("csv", "parquet") and not options["quiet"]:
-        for check in report.checks:
-            if check.status != "ok":
-                warn(f"{check.status.upper()} {check.name}: {check.detail}")
-    return report
+
+    def complain() -> None:
+        if options["form"] in ("csv", "parquet") and not options["quiet"]:
+            for check in report.checks:
+                if check.status != "ok":
+                    warn(f"{check.status.upper()} {check.name}: {check.detail}")
+
+    with opened(trace, options, warn, keep_steps=False, is_limited=False) as model:
+        with _limited(model, options.get("timeout")):
+            result = model.outcome(recipe, **given)
+            with _parquet(options) as target:
+                if target:
+                    bulk.write_parquet(model.run(recipe, **given), target)
+            report = Report(
+                result.recipe.name,
+                nsys_sql.__version__,
+                trace_facts(model),
+                question=result.recipe.question,
+                parameters=_effective(options, result.recipe, given),
+                columns=result.columns,
+                checks=result.checks,
+                notes=result.notes,
+            )
+            report = _filled(report, model.con, f"temp.{result.table}", options, with_trace)
+        if report.lines is not None:  # they are read from the model
+            complain()
+            yield report
+            return
+    complain()
+    yield report
 
 
 def _filled(
@@ -192,7 +226,7 @@ def _filled(
     options: Options,
     with_trace: bool,
 ) -> Report:
-    """The report with its rows, of many only what will be shown, and as text where that is all."""
+    """The report with its rows: of many only what will be shown, or as text while it is written."""
     from nsys_sql import bulk
 
     form, limit = options["form"], options["limit"]
@@ -203,9 +237,7 @@ def _filled(
     if count > bulk.MANY:
         if form in bulk.FORMS:
             lead = str(report.trace["path"]) if with_trace else None
-            blocks = bulk.of_table(con, table, report.columns, form, lead)
-            if blocks is not None:
-                return replace(report, lines=list(blocks))
+            return replace(report, lines=bulk.of_table(con, table, report.columns, form, lead))
         if form == "table" and 0 < limit < count:
             rows = con.execute(f"{shown} LIMIT {limit}").fetchall()
             return replace(report, rows=rows, left_out=count - limit)
@@ -250,31 +282,43 @@ def _exit_code(report: Report) -> int:
     return InvariantError.exit_code if any(c.status == "fail" for c in report.checks) else 0
 
 
-def _print(reports: Sequence[Report], options: Options) -> None:
-    if options["form"] != "json" and all(report.failure is not None for report in reports):
-        return
-    pieces = render.parts(reports, options["form"], width=output.width(), limit=options["limit"])
-    output.write_parts(pieces, options["output"])
+def _print(reports: Iterable[Report], options: Options, is_several: bool) -> None:
+    pieces = render.parts(
+        reports, options["form"], is_several, width=output.width(), limit=options["limit"]
+    )
+    first = next(pieces, None)  # what has no answer touches no file
+    if first is not None:
+        output.write_parts(chain([first], pieces), options["output"])
 
 
 def sql(trace: Path, query: str, options: Options, warn: Warn) -> int:
     """Answer one ad-hoc query over the canonical views."""
+    from nsys_sql import bulk
+
     output.check_target(options["output"], [trace])
-    given = parameters(options["params"])
-    with opened(trace, options, warn) as model:
-        with _parquet(options) as target:
-            relation = model.query(query, [target] if target else [], **given)
-            if target:
-                relation.write_parquet(str(target))
-                return 0
-        columns = [
-            Column(name, str(kind), humanize.unit_of(name), "")
-            for name, kind in zip(relation.columns, relation.types, strict=True)
-        ]
-        rows = model.rows(relation)
-        facts = trace_facts(model)
-    report = Report("sql", nsys_sql.__version__, facts, columns=columns, rows=rows)
-    _print([report], options)
+    given, form = parameters(options["params"]), options["form"]
+    with opened(trace, options, warn, is_limited=False) as model:
+        with _limited(model, options.get("timeout")):
+            with _parquet(options) as target:
+                relation = model.query(query, [target] if target else [], **given)
+                if target:
+                    bulk.write_parquet(relation, target)
+                    return 0
+            columns = [
+                Column(name, str(kind), humanize.unit_of(name), "")
+                for name, kind in zip(relation.columns, relation.types, strict=True)
+            ]
+            batches = model.batches(relation, bulk.MANY)
+            rows = next(batches, [])
+            is_long = len(rows) == bulk.MANY and form in bulk.FORMS
+            if not is_long:
+                rows = [*rows, *chain.from_iterable(batches)]
+        report = Report("sql", nsys_sql.__version__, trace_facts(model), columns=columns)
+        if is_long:  # the rest is read from the model while it is written
+            lines = formats.blocks(columns, chain([rows], batches), form)
+            _print([replace(report, lines=lines)], options, False)
+            return 0
+    _print([replace(report, rows=rows)], options, False)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
@@ -44,8 +44,9 @@ class CheckLike(Protocol):
 class Report:
     """One recipe over one trace; `rows` in column order, or `failure` where there is no answer.
 
-    Many rows may come as `lines` instead: blocks of the rows as csv or json has them, without the
-    separator behind each. `left_out` counts rows that stand in neither.
+    Many rows come as `lines` instead: blocks of the rows as csv or json has them, without the
+    separator behind each. They are made while they are written, and only once. `left_out` counts
+    rows that stand in neither.
     """
 
     recipe: str
@@ -58,7 +59,7 @@ class Report:
     checks: Sequence[CheckLike] = ()
     notes: Sequence[str] = ()
     failure: Mapping[str, object] | None = None
-    lines: Sequence[str] | None = None
+    lines: Iterable[str] | None = None
     left_out: int = 0
 
 
@@ -91,19 +92,17 @@ def envelope(report: Report) -> dict[str, object]:
 
 def json_text(reports: Sequence[Report]) -> str:
     """One object for one report, an array for several; long lists hold one item a line."""
-    return "".join(json_parts(reports))
+    return "".join(json_parts(reports, len(reports) != 1))
 
 
-def json_parts(reports: Sequence[Report]) -> Iterator[str]:
-    """The same in pieces, for results that need not be in memory twice."""
-    many = len(reports) != 1
-    if many:
-        yield "[\n"
-    for number, report in enumerate(reports):
-        if number:
-            yield ",\n"
-        yield from _object_parts(envelope(report), {"rows": report.lines or ()})
-    yield "\n]\n" if many else "\n"
+def json_parts(reports: Iterable[Report], is_array: bool) -> Iterator[str]:
+    """The same in pieces; no report is asked for before the one before it is written."""
+    before = "[\n" if is_array else ""
+    for report in reports:
+        yield before
+        before = ",\n"
+        yield from _object_parts(envelope(report), {"rows": report.lines})
+    yield "\n]\n" if is_array else "\n"
 
 
 def dumps(value: object) -> str:
@@ -116,13 +115,15 @@ def object_text(value: Mapping[str, object]) -> str:
     return "".join(_object_parts(value, {}))
 
 
-def _object_parts(value: Mapping[str, object], lists: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _object_parts(
+    value: Mapping[str, object], lists: Mapping[str, Iterable[str] | None]
+) -> Iterator[str]:
     """An object in pieces; `lists` holds the lines of a list's items where they are written."""
     before = "{\n"
     for key, item in value.items():
         yield f"{before}  {dumps(key)}: "
         before = ",\n"
-        if blocks := lists.get(key):
+        if (blocks := lists.get(key)) is not None:
             yield "[\n"
             for number, block in enumerate(blocks):
                 yield f",\n{block}" if number else block
@@ -158,7 +159,7 @@ def csv_text(reports: Sequence[Report], *, with_trace: bool = False) -> str:
     return "".join(csv_parts(reports, with_trace=with_trace))
 
 
-def csv_parts(reports: Sequence[Report], *, with_trace: bool = False) -> Iterator[str]:
+def csv_parts(reports: Iterable[Report], *, with_trace: bool = False) -> Iterator[str]:
     """The same in pieces."""
     is_first = True
     for report in reports:
@@ -171,6 +172,23 @@ def csv_parts(reports: Sequence[Report], *, with_trace: bool = False) -> Iterato
         lead: list[object] = [report.trace.get("path")] if with_trace else []
         yield from (f"{csv_line([*lead, *row])}\n" for row in report.rows)
         yield from (f"{block}\n" for block in report.lines or ())
+
+
+def blocks(
+    columns: Sequence[ColumnLike],
+    batches: Iterable[Sequence[Row]],
+    form: str,
+    lead: str | None = None,
+) -> Iterator[str]:
+    """Rows as the `lines` of a report; `lead` is a value in front of each csv row."""
+    names = [column.name for column in columns]
+    first = [] if lead is None else [lead]
+    for rows in batches:
+        if form == "csv":
+            yield "\n".join(csv_line([*first, *row]) for row in rows)
+        else:
+            found = (dumps(dict(zip(names, row, strict=True))) for row in rows)
+            yield ",\n".join(f"    {each}" for each in found)
 
 
 def csv_line(row: Sequence[object]) -> str:

@@ -1,11 +1,11 @@
 """A Parquet directory export (`nsys export --type=parquetdir`): one file a table, seen as tables.
 
-What is known of the layout is what programs that read such folders rely on: `<TABLE>.parquet` for
-each table with rows, in a folder `<REPORT>_pqtdir`, with the names of the SQLite export; no such
-folder is at hand here. So no type is taken for granted. Numbers may be of any width and sign (ids
-that SQLite keeps signed are unsigned here), times may be timestamps, text may be binary or a
-dictionary: the views made here give every column the type and the value that the SQLite export of
-the same report has, so that nothing above them knows the difference.
+`<TABLE>.parquet` for each table with rows, in a folder `<REPORT>_pqtdir`, with the names of the
+SQLite export. Ids that SQLite keeps signed are unsigned in what nsys 2024.2 writes; no type is
+taken for granted, as other versions may choose others. Numbers may be of any width and sign, times
+may be timestamps, text may be binary or a dictionary: the views made here give every column the
+type and the value that the SQLite export of the same report has, so that nothing above them knows
+the difference.
 """
 
 from __future__ import annotations
@@ -80,32 +80,57 @@ def views(
     found: Tables = {}
     statements: dict[str, str] = {}
     for table, file in files(folder).items():
-        if not file.is_file():
-            raise InputError(f"{file} is not a regular file", hint="export the report again")
-        if file.stat().st_size == 0:
-            raise InputError(f"{file} is empty", hint="export the report again")
+        check_file(file)
         try:
-            columns = [row[:2] for row in con.execute(f"DESCRIBE FROM {scan(file)}").fetchall()]
+            found[table], statements[table] = view(con, alias, table, scan(file), wanted)
         except duckdb.InterruptException:
             raise
         except duckdb.Error as error:
             raise damaged(file, error) from None
-        types: dict[str, str] = {}
-        # SQLite counts rows from 1.
-        lines = ["    p.file_row_number + 1 AS rowid"]
-        for name, declared in columns:
-            if name.lower() in ("file_row_number", "rowid"):
-                continue
-            expected = wanted.get((_base(table), name.lower()))
-            types[name], value = _cast(f"p.{quote(name)}", str(declared), expected)
-            lines.append(f"    {value} AS {quote(name)}")
-        found[table] = types
-        statements[table] = (
-            f"CREATE VIEW {alias}.main.{quote(table)} AS\nSELECT\n"
-            + ",\n".join(lines)
-            + f"\nFROM {scan(file)} AS p"
-        )
     return found, statements
+
+
+def check_file(file: Path) -> None:
+    """Refuse what is no file, holds nothing, or has a name that DuckDB cannot be told."""
+    try:
+        str(file).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{file} has a name that is no UTF-8", hint="it is no table of an export: remove it"
+        ) from None
+    if not file.is_file():
+        raise InputError(f"{file} is not a regular file", hint="export the report again")
+    if file.stat().st_size == 0:
+        raise InputError(f"{file} is empty", hint="export the report again")
+
+
+def view(
+    con: duckdb.DuckDBPyConnection,
+    alias: str,
+    table: str,
+    source: str,
+    wanted: Mapping[tuple[str, str], str],
+) -> tuple[dict[str, str], str]:
+    """The columns of a table that stands in `source`, and the CREATE VIEW statement over them.
+
+    `source` has a column file_row_number as well, that counts from 0. Whatever DuckDB raises about
+    it is the caller's.
+    """
+    types: dict[str, str] = {}
+    # SQLite counts rows from 1.
+    lines = ["    p.file_row_number + 1 AS rowid"]
+    for name, declared, *_ in con.execute(f"DESCRIBE FROM {source}").fetchall():
+        if name.lower() in ("file_row_number", "rowid"):
+            continue
+        expected = wanted.get((_base(table), name.lower()))
+        types[name], value = _cast(f"p.{quote(name)}", str(declared), expected)
+        lines.append(f"    {value} AS {quote(name)}")
+    statement = (
+        f"CREATE VIEW {alias}.main.{quote(table)} AS\nSELECT\n"
+        + ",\n".join(lines)
+        + f"\nFROM {source} AS p"
+    )
+    return types, statement
 
 
 def _base(table: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from nsys_sql import formats, humanize, tree
 from nsys_sql.formats import CheckLike, ColumnLike, Report, Row, is_number
@@ -12,26 +12,30 @@ from nsys_sql.formats import CheckLike, ColumnLike, Report, Row, is_number
 FORMATS = ("table", "json", "csv", "markdown")
 _GUTTER = 2
 _NARROWEST = 24
+_FIRST_ANCHORS = 10
+_WANTED = re.compile(r"taken|stops|cross-check|plausible")
 _SYMBOL = re.compile(r"kernel|name|pattern|anchor|path")
 
 
 def render(reports: Sequence[Report], form: str, *, width: int = 120, limit: int = 0) -> str:
     """Results one after another: an array in json, a leading `trace` column in csv."""
-    return "".join(parts(reports, form, width=width, limit=limit))
+    return "".join(parts(reports, form, len(reports) != 1, width=width, limit=limit))
 
 
 def parts(
-    reports: Sequence[Report], form: str, *, width: int = 120, limit: int = 0
+    reports: Iterable[Report], form: str, is_several: bool, *, width: int = 120, limit: int = 0
 ) -> Iterator[str]:
-    """The same in pieces, for many rows."""
+    """The same in pieces, for many rows; no piece at all where nothing was answered."""
     if form == "json":
-        return formats.json_parts(reports)
+        return formats.json_parts(reports, is_several)
     if form == "csv":
-        return formats.csv_parts(reports, with_trace=len(reports) > 1)
+        return formats.csv_parts(reports, with_trace=is_several)
     answered = [report for report in reports if report.failure is None]
     if form == "markdown":
-        return iter(["\n".join(formats.markdown(report) for report in answered)])
-    return iter(["\n".join(table(report, width, limit) for report in answered)])
+        texts = [formats.markdown(report) for report in answered]
+    else:
+        texts = [table(report, width, limit) for report in answered]
+    return iter(["\n".join(texts)] if texts else [])
 
 
 def table(report: Report, width: int, limit: int = 0) -> str:
@@ -43,10 +47,20 @@ def table(report: Report, width: int, limit: int = 0) -> str:
     if report.recipe == "budget" and tree.fits(names):
         texts.append(tree.render(names, report.rows))
     else:
-        texts.append(listing(report.columns, report.rows, width, limit, left=report.left_out))
+        rows, left = report.rows, report.left_out
+        if report.recipe == "anchors" and limit and "rank" in names and "verdict" in names:
+            rows = _promising(rows, names.index("rank"), names.index("verdict"))
+            left += len(report.rows) - len(rows)
+        texts.append(listing(report.columns, rows, width, limit, left=left))
     if report.notes:
         texts.append("Notes\n" + "\n".join(_bullet(note, width) for note in report.notes))
     return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def _promising(rows: Sequence[Row], rank: int, verdict: int) -> list[Row]:
+    """Anchors that a reader may want: the first ones, and those that auto has nothing against."""
+    ranks = list(dict.fromkeys(row[rank] for row in rows))[:_FIRST_ANCHORS]
+    return [row for row in rows if row[rank] in ranks or _WANTED.match(str(row[verdict]))]
 
 
 def listing(
@@ -107,7 +121,7 @@ def grid(columns: Sequence[ColumnLike], rows: Sequence[Row], width: int) -> str:
     ]
     right = [is_number(column) for column in columns]
     body = [max((len(row[i]) for row in cells), default=0) for i in range(len(columns))]
-    heads = [_fold(_header(c), max(space, 8)) for c, space in zip(columns, body, strict=True)]
+    heads = [_fold(each, max(space, 8)) for each, space in zip(titles(columns), body, strict=True)]
     needed = [max(space, *map(len, head)) for space, head in zip(body, heads, strict=True)]
     widths = _fit(needed, [not number for number in right], width - _GUTTER * (len(columns) - 1))
     depth = max(map(len, heads))
@@ -130,9 +144,19 @@ def _lines(row: Sequence[str], widths: Sequence[int], wraps: Sequence[bool]) -> 
     return [list(line) for line in zip(*filled, strict=True)]
 
 
+def titles(columns: Sequence[ColumnLike]) -> list[str]:
+    """The columns' headings, no two alike."""
+    short = [_header(column) for column in columns]
+    full = [
+        f"{brief}_delta" if column.unit.startswith("+") else column.name
+        for brief, column in zip(short, columns, strict=True)
+    ]
+    return humanize.distinct(short, full)
+
+
 def _header(column: ColumnLike) -> str:
     """The column's name without its unit, since every value shows its own."""
-    name, unit = column.name, column.unit.lower()
+    name, unit = column.name, column.unit.lower().removeprefix("+")
     if unit not in ("-", "count") and name.endswith(f"_{unit}"):
         base = name[: -len(unit) - 1]
         return f"{base}_%" if unit == "pct" else base  # else work_ms and work_pct look the same

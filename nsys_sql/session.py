@@ -42,6 +42,7 @@ from nsys_sql.results import Check, Result, TraceInfo, offending
 # Recipes that still answer where no window is steady.
 ANSWERS_WITHOUT_STEADY = frozenset({"iterations", "anchors"})
 _SHOWN_ROWS = 3
+_BATCH = 20_000
 # Statements that may take long: what they do is told.
 _LONG = frozenset({"scrub", "table", "step", "stored", "recipe"})
 
@@ -164,6 +165,7 @@ class Model:
                 return  # SQLite sees to it
             found = self._sqlite(query.format(scrub.value("id"), quote(table)))[0][0]
         else:
+            self._file.need([table])
             ids = query.format("id", f"{self._file.alias}.{quote(table)}")
             try:
                 found = self._rows(ids)[0][0]
@@ -335,6 +337,7 @@ class Model:
             return True
         if statement.kind == "variable":
             self._state.variables.add(statement.name)
+        self._file.need(statement.tables)
         try:
             if is_step and forms.get(statement.name, statement.form) != statement.form:
                 old = f"{self.planner.schema}.{statement.name}"
@@ -455,6 +458,8 @@ class Model:
             if choice.get("status") != "chosen":
                 message = str(choice.get("message") or "no anchor was found")
                 hint: str | None = "`nsys-sql run anchors TRACE` lists what could be one"
+                if self._file.built_with:
+                    hint = f"it was built with {self._file.built_with}: give that again, or {hint}"
                 if not self._execute(f"SELECT 1 FROM {schema}.drive LIMIT 1").fetchall():
                     hint = planning.not_captured(["kernel"], self.planner.is_present("api_call"))[1]
                     odd = (text.partition(":")[0] for text in self._state.odd)
@@ -789,6 +794,12 @@ class Model:
 
     def script(self, recipe: str, **params: object) -> str:
         """The SQL that `run` executes on this trace, as one script for a DuckDB shell."""
+        if self._file.arrow is not None:
+            raise UsageError(
+                f"{self._path} is an Arrow export, which no DuckDB shell can read",
+                hint="add --cache for a script on what is cached of it, or export with "
+                "`nsys export --type=parquetdir`",
+            )
         wanted = self.catalog.recipe(recipe)
         self._vet(wanted)
         while True:
@@ -852,7 +863,7 @@ class Model:
             error = self.cannot(recipe)
             reason = error and f"{name}: {error}"
             if error is None and recipe_schema == self.planner.schema and view in names:
-                reason = f"{name}: {place} is something else"
+                reason = f"{name}: {place} is the relation of that name, so ask model.run({name!r})"
             elif error is None and (error := self._make_view(recipe, recipe_schema)) is not None:
                 reason = f"{name}: {error}"
             is_given = any(not self._is_captured(needs) for needs in recipe.needs)
@@ -980,6 +991,9 @@ class Model:
         for table, file in self._file.members.items():
             if table not in closed:
                 paths += [str(file), parquet.pattern(file)]
+        if self._file.arrow is not None:
+            for file in self._file.arrow.files.values():
+                paths += [str(file), parquet.pattern(file)]
         allowed = ", ".join(map(literal, paths))
         self._execute(f"CREATE SCHEMA IF NOT EXISTS {self.planner.schema}")
         for name, value in (
@@ -1026,6 +1040,7 @@ class Model:
         listed = self.catalog.adapters if any("show_tables" in name for name in mentioned) else ()
         needed = sorted({*(mentioned & known), *listed})
         self._build(needed)
+        self._need_tables(mentioned)
         self.lock(writable)
         for name, value in params.items():
             if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
@@ -1053,32 +1068,45 @@ class Model:
         finally:
             inputs.tell("")
 
+    def _need_tables(self, mentioned: Iterable[str]) -> None:
+        """Have the tables of an Arrow export ready that a query names, or all that it may list."""
+        names = {name.rpartition(".")[2] for name in mentioned}
+        lists = any(name.startswith(("duckdb_", "show_", "pragma_")) for name in names)
+        lists = lists or not names.isdisjoint({"tables", "columns", "views", "sqlite_master"})
+        tables = self.planner.shape.tables
+        self._file.need(name for name in tables if lists or name.lower() in names)
+
     def rows(self, relation: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
         """The rows of a relation of this model; what fails on the way is said in one line.
 
         Dates, times and intervals come as DuckDB's text: Python's own types neither reach as far
         nor as deep, and those with a time zone need a package that is not among ours.
         """
-        texts = [
-            "DATE" in kind or "TIME" in kind or kind.startswith("INTERVAL")
-            for kind in map(str, relation.types)
-        ]
+        with self._fetching():
+            found = _in_own_types(relation).fetchall()
+        self._check_unchanged()
+        return found
+
+    def batches(
+        self, relation: duckdb.DuckDBPyRelation, size: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """The same, `size` rows at a time, and only once."""
+        with self._fetching():
+            relation = _in_own_types(relation)
+            while found := relation.fetchmany(size):
+                yield found
+        self._check_unchanged()
+
+    @contextlib.contextmanager
+    def _fetching(self) -> Iterator[None]:
         try:
-            if any(texts):
-                columns = (
-                    f"CAST(#{number} AS VARCHAR)" if is_text else f"#{number}"
-                    for number, is_text in enumerate(texts, 1)
-                )
-                relation = relation.project(", ".join(columns))
-            found = relation.fetchall()
+            yield
         except BAD_VALUE as error:
             failed = UsageError(f"the query failed: {one_line(error)}")
             raise (self._damage(error) if self._file.members else None) or failed from None
         except duckdb.Error as error:
             failed = UsageError(f"the query failed: {one_line(error)}")
             raise self._damage(error) or failed from None
-        self._check_unchanged()
-        return found
 
     def _query(self, sql: str, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
         try:
@@ -1093,6 +1121,21 @@ class Model:
             planner = self._planner()
             if self._run_plan(planner, planner.plan((), None, also=names)):
                 return
+
+
+def _in_own_types(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """A relation with dates, times and intervals as text."""
+    texts = [
+        "DATE" in kind or "TIME" in kind or kind.startswith("INTERVAL")
+        for kind in map(str, relation.types)
+    ]
+    if not any(texts):
+        return relation
+    columns = (
+        f"CAST(#{number} AS VARCHAR)" if is_text else f"#{number}"
+        for number, is_text in enumerate(texts, 1)
+    )
+    return relation.project(", ".join(columns))
 
 
 def _slot(statement: Statement) -> str:

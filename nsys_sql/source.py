@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import glob
 import hashlib
+import importlib.util
 import os
 import platform
 import re
@@ -23,6 +24,8 @@ from nsys_sql.errors import InputError
 
 MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"
+ARROW_STREAM = b"\xff\xff\xff\xff"
+ARROW = (".arrow", ".arrows")
 _HEADER_BYTES = 100
 _SAMPLES, _SAMPLE_BYTES = 16, 1 << 16
 
@@ -37,6 +40,7 @@ class Header:
     is_wal: bool
     size: int
     is_parquet: bool = False
+    is_arrow: bool = False
 
 
 def _read_folder(path: Path) -> Header:
@@ -49,12 +53,9 @@ def _read_folder(path: Path) -> Header:
         )
     if any(name.endswith(".parquet") for name in names):
         return Header(False, 0, None, False, 0, is_parquet=True)
-    if any(name.endswith((".arrow", ".arrows")) for name in names):
-        raise InputError(
-            f"{path} is an Arrow directory export, which is not read",
-            hint="export with `nsys export --type=parquetdir`, or --type=sqlite",
-        )
-    inner = sorted({str(each.parent) for each in path.glob("*/*.parquet")})
+    if any(name.endswith(ARROW) for name in names):
+        return _arrow(path, 0)
+    inner = sorted({str(p.parent) for end in (".parquet", *ARROW) for p in path.glob(f"*/*{end}")})
     if inner:
         raise InputError(
             f"{path} is a directory, and so is what lies in it",
@@ -66,6 +67,17 @@ def _read_folder(path: Path) -> Header:
     )
 
 
+def _arrow(path: Path, size: int) -> Header:
+    """The header of an Arrow export, which takes pyarrow to read."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise InputError(
+            f"{path} is an Arrow export, and pyarrow, which reads it, is not installed",
+            hint="pip install 'nsys-sql[arrow]'; or export with `nsys export --type=parquetdir`, "
+            "or --type=sqlite",
+        )
+    return Header(False, 0, None, False, size, is_arrow=True)
+
+
 def _refuse_other_export(path: Path, head: bytes) -> None:
     """Tell what a file is that nsys wrote as well, in a form that is not read."""
     if head.startswith(b"PAR1"):
@@ -73,11 +85,12 @@ def _refuse_other_export(path: Path, head: bytes) -> None:
             f"{path} is one table of a Parquet export",
             hint=f"give the folder that holds all of them: {path.parent}",
         )
-    forms = {b"ARROW1": "an Arrow", b"\xff\xff\xff\xff": "an Arrow", b"\x89HDF": "an HDF5"}
+    # nsys exports Arrow streams, which begin in another way
+    forms = {b"ARROW1": "an Arrow file, not an export", b"\x89HDF": "an HDF5 export"}
     for magic, form in forms.items():
         if head.startswith(magic):
             raise InputError(
-                f"{path} is {form} export, which is not read",
+                f"{path} is {form}, which is not read",
                 hint="export with `nsys export --type=sqlite`, or --type=parquetdir",
             )
 
@@ -110,6 +123,8 @@ def read_header(path: Path) -> Header:
         raise InputError(f"{path} is empty", hint="export the report again")
     if head[8:12] == DUCKDB_MAGIC:
         return Header(True, 0, None, False, size)
+    if head.startswith(ARROW_STREAM):
+        return _arrow(path, size)
     if not head.startswith(MAGIC):
         _refuse_other_export(path, head)
         raise InputError(
@@ -154,7 +169,15 @@ def companions(path: Path) -> list[Path]:
 
 def _members(path: Path) -> list[Path]:
     """The files of a trace: itself, or those of the folder."""
-    return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.parquet"))
+    return found or arrow_files(path)
+
+
+def arrow_files(folder: Path) -> list[Path]:
+    """The files of an Arrow directory export, one a table."""
+    return sorted(path for path in folder.iterdir() if path.name.endswith(ARROW))
 
 
 def size(path: Path) -> int:

@@ -4,17 +4,18 @@ import csv
 import io
 import json
 import math
+import os
 from dataclasses import dataclass, replace
 
 import duckdb
 import pytest
 
 from conftest import brief
-from nsys_sql import bulk, commands, humanize
+from nsys_sql import bulk, commands, humanize, output, report_text
 from nsys_sql.adapt import quote
 from nsys_sql.catalog import Column
-from nsys_sql.formats import Report, markdown
-from nsys_sql.render import render
+from nsys_sql.formats import Report, blocks, markdown
+from nsys_sql.render import grid, render, titles
 
 
 @dataclass
@@ -63,6 +64,13 @@ def report(columns=KERNELS, rows=(("k", 1, 2.5),), recipe="kernels", **more):
         (1234567, "count", "count", "1,234,567"),
         (1234567, "stream_id", "-", "1234567"),
         (math.nan, "x", "-", "-"),
+        (1_500_000, "delta_ns", "+ns", "+1.500 ms"),
+        (-1_500_000, "delta_ns", "+ns", "-1.500 ms"),
+        (0, "delta_ns", "+ns", "0"),
+        (0.001, "delta_pct", "+pct", "<+0.01%"),
+        (-0.001, "delta_pct", "+pct", ">-0.01%"),
+        (3.25, "delta", "+-", "+3.250"),
+        (None, "delta_ns", "+ns", "-"),
         (True, "is_matched", "-", "yes"),
     ],
 )
@@ -95,6 +103,19 @@ def test_shorten_keeps_both_ends():
     assert all(len(humanize.shorten("x" * 50, n)) <= n for n in range(60))
 
 
+def test_no_two_columns_have_one_heading():
+    names = (
+        ("carrier", "VARCHAR", "-"), ("carrier_ns", "BIGINT", "+ns"), ("slowest", "VARCHAR", "-"),
+        ("slowest_ms", "DOUBLE", "ms"), ("work_ms", "DOUBLE", "ms"),
+    )  # fmt: skip
+    columns = [Column(*each, "") for each in names]
+    expected = ["carrier", "carrier_delta", "slowest", "slowest_ms", "work"]
+    assert titles(columns) == expected
+    assert report_text.heads(columns) == ["carrier", "carrier ns", "slowest", "slowest ms", "work"]
+    shown = grid(columns, [("blocking", 5, "rank 3", 1.5, 2.5)], 200)
+    assert shown.split()[:3] == ["carrier_", "slowest_", "carrier"]
+
+
 def test_a_table_says_what_it_leaves_out():
     many = report(rows=tuple((f"k{i}", i, 1.0) for i in range(10)))
     cut = render([many], "table", limit=3)
@@ -102,6 +123,20 @@ def test_a_table_says_what_it_leaves_out():
     assert "... 7 more rows (--limit 0 for all, or --format csv)" in cut
     assert "more rows" not in render([many], "table", limit=0)
     assert len(json.loads(render([many], "json", limit=3))["rows"]) == 10
+
+
+def test_a_table_of_anchors_leaves_out_what_nobody_takes():
+    verdicts = ["taken, not cross-checked", *["range of a library"] * 28, "plausible, but ..."]
+    rows = [(at // 2, f"name {at}", verdict) for at, verdict in enumerate(verdicts)]
+    columns = (column("rank"), column("pattern", "VARCHAR"), column("verdict", "VARCHAR"))
+    given = report(columns, rows, "anchors")
+    shown = render([given], "table", limit=200)
+    assert [each for each in range(30) if f"name {each} " in shown] == [*range(20), 29]
+    assert "... 9 more rows (--limit 0 for all" in shown
+    assert "more rows" not in render([given], "table", limit=0)
+    for form in ("csv", "markdown", "json"):
+        assert render([given], form).count("name ") == 30
+    assert render([replace(given, recipe="other")], "table", limit=30).count("name ") == 30
 
 
 def test_an_empty_result_is_said():
@@ -241,9 +276,8 @@ def bulky():
         con.execute(f"CREATE OR REPLACE TABLE t ({listed})")
         con.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(types))})", rows)
         whole = report(columns, con.execute("FROM t").fetchall())
-        blocks = bulk.of_table(con, "t", columns, form, lead)
-        lines = None if blocks is None else list(blocks)
-        return whole, lines and replace(whole, rows=(), lines=lines)
+        lines = list(bulk.of_table(con, "t", columns, form, lead))
+        return whole, replace(whole, rows=(), lines=lines)
 
     yield make
     con.close()
@@ -251,7 +285,7 @@ def bulky():
 
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_many_rows_have_the_bytes_of_few(bulky, form, monkeypatch):
-    monkeypatch.setattr(bulk, "_BATCH", 4)
+    monkeypatch.setattr(bulk, "BATCH", 4)
     numbers = (0.0, -0.0, 0.1, 1e16, 1e15, 1e-5, -2.5e300, math.nan, math.inf, -math.inf, None)
     rows = [
         (text, numbers[at % len(numbers)], None if at % 3 else 2**63 - at, bool(at % 2))
@@ -259,7 +293,6 @@ def test_many_rows_have_the_bytes_of_few(bulky, form, monkeypatch):
         if form == "csv" or not any(each < " " for each in text or "")
     ]
     whole, fast = bulky(("VARCHAR", "DOUBLE", "HUGEINT", "BOOLEAN"), rows, form)
-    assert fast is not None
     assert render([fast], form) == render([whole], form)
     tame = [("plain, or not", 1.5, 1, True), ('"', 2.0, 2, None)] * 3
     whole, fast = bulky(("VARCHAR", "DOUBLE", "HUGEINT", "BOOLEAN"), tame, form)
@@ -280,21 +313,95 @@ def test_many_rows_carry_their_trace_and_are_no_blank_lines(bulky):
     [("VARCHAR", "a\x1fb", "json"), ("VARCHAR", "a\nb", "json"), ("DECIMAL(9,2)", 1, "csv"),
      ("BIGINT[]", [1], "json")],
 )  # fmt: skip
-def test_what_only_python_tells_is_left_to_it(bulky, kind, value, form):
-    assert bulky((kind,), [(value,)], form)[1] is None
+def test_what_only_python_tells_is_left_to_it(bulky, kind, value, form, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        bulk.formats, "blocks", lambda *given: asked.append(given) or blocks(*given)
+    )
+    whole, fast = bulky((kind,), [(value,)] * 3, form)
+    assert len(asked) == 1 and render([fast], form) == render([whole], form)
+
+
+def chosen(output, form, **more):
+    """Options of a command that writes gaps of the example trace."""
+    found = {"params": (), "output": output, "form": form, "limit": 2, "quiet": True}
+    found |= {"anchor": "nvtx:step *", "taxonomy": (), "per_iteration": 1, "skip_first": 0}
+    found |= {"skip_last": 0, "iterations": None, "device": None, "window": "range"}
+    return found | more
 
 
 @pytest.mark.parametrize("form", brief(2, ["csv", "json", "table"]))
 def test_a_command_writes_many_rows_as_it_writes_few(form, fixture_sqlite, tmp_path, monkeypatch):
-    trace, texts = fixture_sqlite("example"), []
-    chosen = {"params": (), "output": tmp_path / "out", "form": form, "limit": 2, "quiet": True}
-    chosen |= {"anchor": "nvtx:step *", "taxonomy": (), "per_iteration": 1, "skip_first": 0}
-    chosen |= {"skip_last": 0, "iterations": None, "device": None, "window": "range"}
+    trace, texts = fixture_sqlite("event_waits"), []
+    options = chosen(tmp_path / "out", form, anchor="auto")
     for many in (bulk.MANY, 1):
         monkeypatch.setattr(bulk, "MANY", many)
         for traces in ([trace], [trace, trace]):
-            assert commands.run("gaps", traces, chosen, pytest.fail) == 0
-            texts.append(chosen["output"].read_bytes())
+            assert commands.run("gaps", traces, options, pytest.fail) == 0
+            texts.append(options["output"].read_bytes())
     assert texts[0] == texts[2]
     assert texts[1] == texts[3]
     assert b"more rows" in texts[0] or form != "table"
+
+
+@pytest.mark.parametrize(("form", "by_python"), [("csv", False), ("json", True)])
+def test_many_rows_are_made_while_they_are_written(
+    form, by_python, fixture_sqlite, tmp_path, monkeypatch
+):
+    """Of a result of any length one block is in memory, and a run cut short leaves no part."""
+    target, made, ahead, last = tmp_path / "out", [], [], [99]
+    batches, write = bulk._batches, output.write_parts
+
+    def counted(*given):
+        for batch in batches(*given):
+            if len(made) == last[0]:
+                raise KeyboardInterrupt
+            made.append(batch)
+            yield batch
+
+    def looked_at(pieces, path):
+        def each():
+            for written, piece in enumerate(pieces):
+                ahead.append(len(made) - written)
+                yield piece
+
+        write(each(), path)
+
+    monkeypatch.setattr(bulk, "MANY", 1)
+    monkeypatch.setattr(bulk, "BATCH", 5)
+    monkeypatch.setattr(bulk, "_batches", counted)
+    monkeypatch.setattr(output, "write_parts", looked_at)
+    if by_python:
+        monkeypatch.setattr(bulk, f"_{form}", lambda *_: None)
+    traces, options = [fixture_sqlite("event_waits")], chosen(target, form, anchor="auto")
+    assert commands.run("gaps", traces, options, pytest.fail) == 0
+    assert len(made) > 1 and max(ahead) <= 1
+    before = target.read_bytes()
+    made[:], last[:] = [], [1]
+    with pytest.raises(KeyboardInterrupt):
+        commands.run("gaps", traces, options, pytest.fail)
+    assert target.read_bytes() == before and os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_query_writes_many_rows_as_it_writes_few(form, fixture_sqlite, tmp_path, monkeypatch):
+    query = (
+        "SELECT i AS n_ns, 'a,' || i AS text, [i] AS list, DATE '2026-01-01' + i::INTEGER AS day, "
+        "i / 3 AS part FROM range(7) AS r(i)"
+    )
+    options, texts = chosen(tmp_path / "out", form), []
+    for many in (100, 7, 2):
+        monkeypatch.setattr(bulk, "MANY", many)
+        assert commands.sql(fixture_sqlite("event_waits"), query, options, pytest.fail) == 0
+        texts.append(options["output"].read_bytes())
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_what_has_no_answer_touches_no_file(tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("as it was", encoding="utf-8")
+    told = []
+    traces = [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
+    for form in ("csv", "markdown"):
+        assert commands.run("gaps", traces, chosen(target, form), told.append) == 3
+    assert len(told) == 4 and target.read_text(encoding="utf-8") == "as it was"

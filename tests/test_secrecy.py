@@ -25,6 +25,7 @@ import duckdb
 import pytest
 
 import nsys_sql
+from arrowbuilder import to_folder
 from conftest import long_test
 from nsys_sql import source
 from nsys_sql.cli import execute
@@ -306,6 +307,19 @@ def test_a_folder_of_parquet_files_has_no_secret(odd, call, tmp_path):
     for table in ("StringIds", "PROCESSES", "META_DATA_CAPTURE"):
         assert call("sql", folder, f"FROM trace.{table}") == 2
     assert found_below(made) == {}
+
+
+def test_an_arrow_export_leaves_no_secret_on_the_disk(odd, tmp_path):
+    pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
+    folder, private = to_folder(odd, tmp_path / "export"), tmp_path / "private"
+    private.mkdir()
+    with nsys_sql.open(folder, temp_directory=private) as model:
+        for name in model.catalog.adapters:
+            found = repr(model.rows(model.query(f"FROM {name}"))).encode()
+            assert found_in(found) == set(), name
+        assert len([*private.glob("*/*.parquet")]) > 9
+        assert found_below(private) == {}
+    assert [*private.iterdir()] == []
 
 
 def write_parquet(path: Path, names: list[str], rows: list[tuple]) -> None:

@@ -20,7 +20,7 @@ except ImportError:  # Python 3.10
 LOCK = (ROOT / ".ci" / "requirements.txt").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 # The extras of CI; the others are for those who work on the package.
-EXTRAS = ("test", "notebooks", "shell", "report", "perfetto", "dask")
+EXTRAS = ("test", "notebooks", "shell", "report", "perfetto", "dask", "arrow")
 
 
 # ---------------------------------------------------------------- the lock

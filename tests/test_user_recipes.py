@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -65,6 +66,18 @@ def test_the_example_agrees_with_the_budget(trace):
     alone = sum(row[6] for row in rows if row[0] == 0)
     assert alone == pytest.approx(budget["occupied_not_computing"], rel=0.03)
     assert {row[3] for row in rows} == {7, 20, 24, 28}
+
+
+def test_the_recipe_of_the_guide_is_sound_and_has_a_key(tiny, tmp_path):
+    guide = (ROOT / "docs" / "recipes-guide.md").read_text(encoding="utf-8")
+    recipe = next(b for b in re.findall(r"```sql\n(.*?)```", guide, re.DOTALL) if "@key" in b)
+    name = recipe.split()[1]
+    (tmp_path / f"{name}.sql").write_text(recipe, encoding="utf-8")
+    with nsys_sql.open(tiny, recipes=tmp_path) as model:
+        assert model.catalog.recipe("stream-load").key == ("stream_id",)
+        rows = model.run("stream-load").fetchall()
+        work = model.query("SELECT count(*) FROM op").fetchall()
+    assert rows and work and all(row[2] >= 1 and row[3] > 0 for row in rows)
 
 
 def test_the_golden_file_of_the_example_is_fresh(trace):

@@ -59,9 +59,13 @@ MODULES = (
     *("iterations", "diagnosis", "communication", "copies", "launches", "metrics", "capture"),
     *("taxonomy", "opportunities", "timeline", "callsites", "reference", "simulator"),
     *("robustness", "engine_adapt", "engine_model", "engine_values", "small_tables"),
-    *("small_steps", "small_recipes", "small_adapters", "small_macros"),
+    *("small_steps", "small_windows", "small_recipes", "small_diagnosis", "small_adapters"),
+    *("small_macros", "small_order", "small_results"),
 )
-ACROSS = ("compare", "compare_changes", "survey", "small_ranks", "small_pairs")
+ACROSS = (
+    *("compare", "compare_changes", "survey", "small_ranks", "small_pairs", "small_noise"),
+    "small_compare",
+)
 WORKERS = ("dask", "two_processes", "kills_its_worker")
 KEPT = 100  # models that stay open though nobody uses them
 MANY = 20  # files that a module or a test reads by itself; above, it looks at all of them
@@ -512,6 +516,9 @@ class Runner:
                 for number, quick in enumerate(found)
                 for each in ((quick, longest[number // 4]) if number % 4 == 0 else (quick,))
             ]
+            # First of all those over small tables, and those named after the file or its folder.
+            names = ("/test_small_", Path(file).stem.partition(".")[0], Path(file).parent.name)
+            mixed.sort(key=lambda each: -sum(name in each for name in names))
             self.order[file] = list(dict.fromkeys(mixed))
         here, anywhere = self.killers[file], self.killers[""]
         sound = [each for each in self.order[file] if each not in self.broken]

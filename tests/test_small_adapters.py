@@ -1,12 +1,13 @@
 """Single adapters over small tables made by hand, as in test_small_tables."""
 
+import hashlib
 import re
 
 import pytest
 
 from conftest import ROOT
 
-TEXT = ("text", "value", "name", "jsonText")
+TEXT = ("text", "value", "name", "jsonText", "busLocation", "pciBusId", "uuid")
 
 
 @pytest.fixture
@@ -192,3 +193,36 @@ def test_a_type_of_an_event_has_its_own_name(adapted):
         },
     )
     assert sorted(row["name"] or "-" for row in found) == ["-", "sched"]
+
+
+def test_a_gpu_of_2020_meets_its_properties_in_the_bus(adapted):
+    tables = {
+        "TARGET_INFO_GPU": [
+            {"deviceId": 0, "busLocation": "0000:af", "name": "a"},
+            {"deviceId": 1, "busLocation": "0000:0B", "name": "b"},
+            {"deviceId": 2, "busLocation": "0000:0c", "name": "c"},
+        ],
+        # a row for each process
+        "TARGET_INFO_CUDA_GPU": [
+            *[{"deviceId": 4, "pciBusId": "0000:0b", "numMultiprocessors": 80}] * 2,
+            {"deviceId": 5, "pciBusId": "0000:AF", "numMultiprocessors": 60},
+        ],
+    }
+    found = adapted("gpu.until_2020_4", tables)
+    told = [(row["gpu_id"], row["name"], row["cuda_ordinal"], row["sm_count"]) for row in found]
+    assert sorted(told) == [(0, "a", 5, 60), (1, "b", 4, 80), (2, "c", None, None)]
+
+
+def test_an_ordinal_of_a_process_is_told_once(adapted):
+    rows = [{"pid": 5, "cudaId": 0, "gpuId": 3}] * 2 + [{"pid": 5, "cudaId": 1, "gpuId": 3}]
+    found = adapted("device_map", {"TARGET_INFO_CUDA_DEVICE": rows})
+    told = [(row["process_pid"], row["device_ordinal"], row["gpu_id"]) for row in found]
+    assert sorted(told) == [(5, 0, 3), (5, 1, 3)]
+
+
+def test_a_board_is_told_by_the_first_digits_of_a_hash(adapted):
+    uuids = ["GPU-1", "GPU-2", None]
+    tables = {"TARGET_INFO_GPU": [{"id": at, "uuid": each} for at, each in enumerate(uuids)]}
+    found = {row["gpu_id"]: row["board"] for row in adapted("gpu_identity", tables)}
+    hashes = [hashlib.sha256(each.encode()).hexdigest()[:12] for each in uuids[:2]]
+    assert found == {0: hashes[0], 1: hashes[1], 2: None}

@@ -93,6 +93,48 @@ def test_a_long_kernel_name_is_cut_for_a_pattern(con, level, length, kept):
     assert found == "k" * kept + "*" * (kept < length)
 
 
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("void ns::f<(int)4>(T1)", "ns::f", "ns::f"),
+        ("ns::f<4>(int)", "ns::f", "ns::f"),
+        ("_ZN2ns1fILi4EEEvi", "ns::f", "ns::f"),
+        ("_Z3fooi", "foo", "foo"),
+        ("_Z10ncclKernelPv", "ncclKernel", "nccl kernel"),
+        ("_ZN2at6native13reduce_kernelILi512EEEvT_", "at::native::reduce_kernel",
+         "at::native::reduce kernel"),
+        ("_ZN1a1b1c1d1e1f1g1h1iE", "a::b::c::d::e::f::g::h", "a::b::c::d::e::f::g::h"),
+        ("_ZN12_GLOBAL__N_11fEv", "f", "f"),
+        ("_ZNK2ns1gEv", "ns::g", "ns::g"),
+        ("_ZN49_GLOBAL__N__abcdefgh_7_file_cu_0123456789abcdefgh3runEv", "run", "run"),
+        ("void <unnamed>::f(int)", "f", "f"),
+        ("void (anonymous namespace)::g<1>(int)", "g", "g"),
+        ("static inline void h(int)", "h", "h"),
+        ("std::enable_if<true, void>::type ns::k<int>(int)", "ns::k", "ns::k"),
+        ("ns::LayerNormFwd_v2", "ns::LayerNormFwd_v2", "ns::layer norm fwd v2"),
+        ("ampere_bf16_s16816gemm", "ampere_bf16_s16816gemm", "ampere bf16 s16816gemm"),
+        ("RMSNormKernel", "RMSNormKernel", "rms norm kernel"),
+    ],
+)  # fmt: skip
+def test_kernel_text_tells_the_function_and_its_words(con, name, function, words):
+    asked = con.execute("SELECT nsys.kernel_function(?)", [name])
+    assert asked.fetchone() == (function,)
+    assert con.execute("SELECT nsys.kernel_words(?)", [function]).fetchone() == (words,)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("_ZN2ns1fILi4EEEvi", "_ZN::ns::fILi::EEEvi"),
+        ("void <unnamed>::f{anonymous}", "void (anonymous namespace)::f(anonymous namespace)"),
+        ("k" * 5000, "k" * 4096),
+        ("_Z" + "k" * 5000, "_Z" + "k" * 4094),
+    ],
+)
+def test_kernel_text_is_bounded_and_of_one_spelling(con, name, text):
+    assert con.execute("SELECT nsys.kernel_text(?)", [name]).fetchone() == (text,)
+
+
 def covered(stretches, over):
     """iv_cover by definition: {(part, stretch): [(start, end, label)]}, instant by instant.
 

@@ -240,7 +240,7 @@ def test_pairs_sample(ask):
 
     windows = [
         *[budget(0, "base", 2, 100), budget(0, "base", 1, 40), budget(0, "base", 4, 900)],
-        *[budget(0, "new", 2, 7000), budget(1, "base", 3, 5)],
+        *[budget(0, "new", 2, 7000), budget(0, "new", 3, 7100), budget(1, "base", 3, 5)],
     ]
     work = [
         *[
@@ -275,13 +275,14 @@ def test_pairs_sample(ask):
     )
     assert [row for row in found if row[5] == "period"] == [
         (0, "base", 1, None, None, "period", 60),
+        (0, "new", 2, None, None, "period", 100),
     ]
-    places = [(0, "base", 1), (0, "base", 2), (0, "base", 4), (0, "new", 2)]
+    places = [(0, "base", 1), (0, "base", 2), (0, "base", 4), (0, "new", 2), (0, "new", 3)]
     values = {
-        ("blocking", "gemm"): (0, 0, 1, 0),
-        ("blocking", "nccl"): (0, 0, 0, 7),
-        ("compute_busy", "gemm"): (11, 8, 0, 0),
-        ("compute_busy", "norm"): (7, 0, 0, 0),
+        ("blocking", "gemm"): (0, 0, 1, 0, 0),
+        ("blocking", "nccl"): (0, 0, 0, 7, 0),
+        ("compute_busy", "gemm"): (11, 8, 0, 0, 0),
+        ("compute_busy", "norm"): (7, 0, 0, 0, 0),
     }
     assert sorted(row for row in found if row[3]) == sorted(
         (*place, parent, of, f"{parent}:{of}", ns)
@@ -326,7 +327,7 @@ def test_pairs_setup(ask):
         *[{"asked": [("new", "window", "device")]}, {"asked": [("new", "per iteration", "range")]}],
         *[{"asked": [("new", "window", None)]}, {"asked": []}, {"content": content}],
         *[{"trace": [(1, "new", "nvtx:s")]}, {"trace": [(0, "new", "nvtx:t")]}],
-        *[{"member": [(0, "new", None)]}, {"member": [(0, "new", "A100")]}],
+        *[{"member": [(0, "new", None)]}, {"member": [(0, "new", "A100")]}, {"member": []}],
         {"content": [*same["content"][:2], (0, "new", "class", "attention", 3)]},
     ]
     digests = [setup(ask, **{**same, **other}) for other in others]
@@ -349,7 +350,7 @@ def test_pairs_u_exact_counts_every_choice_of_ranks(ask, shape):
 
 
 # -------------------------------------------------------------------------------------- compare
-LABEL = {"pair.label": ("pair BIGINT, label VARCHAR", [(0, "said"), (1, None)])}
+LABEL = {"pair.label": ("pair BIGINT, label VARCHAR", [(0, "said"), (7, "other")])}
 WINDOWS = {"pair.window": (WINDOW, [(0, "base", 3, 0), (0, "new", 1, 0), (1, "base", 1, 0)])}
 
 
@@ -527,6 +528,10 @@ def test_compare_comparability(ask):
     ]
     tables["pair.window"] = (WINDOW, [*window, (2, "base", 1, 0)])
     assert ask("compare/comparability", tables)[-1][5] == "0, 1"
+    # by number, not by text
+    more = [(pair, 5, "t", "a", "same", "x", "x", "d") for pair in (10, 2)]
+    tables["pair.condition"] = (columns, [*rows, *more])
+    assert ask("compare/comparability", tables)[-1][5] == "0, 1, 2, 10"
 
 
 def kernels(ask, *rows, measured=()):
@@ -605,3 +610,48 @@ def test_compare_kernels_tells_counterparts(ask):
         ask, *[("norm", "x", 1, 0, 1, 0), ("rope", "y", 0, 1, 0, 1), ("conv", "z", 0, 1, 0, 1)]
     )
     assert {pair for _, pair in found.values()} == {None}
+
+
+def test_compare_kernels_names_the_two_sides_of_counterparts(ask):
+    # whichever of the names comes first
+    rows = [("gemm", "a", 4, 0, 9, 0), ("gemm", "z", 0, 4, 0, 7), ("norm", "y", 5, 0, 9, 0)]
+    found = counterparts(ask, *rows, ("rope", "b", 0, 5, 0, 7))
+    assert {name: pair for name, (_, pair) in found.items()} == {
+        **{"a": "z", "z": "a", "y": "b", "b": "y"},
+    }
+
+
+def test_compare_kernels_of_equal_deltas_go_by_class_and_name(ask):
+    rows = [("norm", "a", 1, 1, 5, 9), ("gemm", "c", 1, 1, 5, 9), ("gemm", "b", 1, 1, 9, 5)]
+    found = kernels(ask, *rows, ("rope", "d", 1, 1, 1, 9))
+    assert [row[1:3] for row in found] == [
+        *[("rope", "d"), ("gemm", "b"), ("gemm", "c"), ("norm", "a")],
+    ]
+
+
+def test_compare_kernels_keeps_pairs_apart(ask):
+    columns = (
+        "pair BIGINT, class VARCHAR, key VARCHAR, base_count DOUBLE, new_count DOUBLE, "
+        "base_work_ns BIGINT, new_work_ns BIGINT, kind VARCHAR"
+    )
+    rows = [
+        *[(0, "gemm", "old", 4, 0, 9, 0, "kernel"), (0, "gemm", "new", 0, 4, 0, 7, "kernel")],
+        *[(1, "gemm", "old", 2, 0, 5, 0, "kernel"), (1, "norm", "new", 0, 3, 0, 4, "kernel")],
+    ]
+    tables = {
+        **LABEL,
+        "pair.content_pair": (columns, rows),
+        "pair.measured": (
+            "pair BIGINT, class VARCHAR, parent VARCHAR, base_ns BIGINT, new_ns BIGINT",
+            [(pair, "gemm", "compute_busy", 10, 10) for pair in (1, 0)],
+        ),
+    }
+    found = ask("compare/kernels", tables)
+    assert [(*row[:4], row[11], *row[14:]) for row in found] == [
+        (0, "gemm", "old", "only base", -9, "new", "said"),
+        (0, "gemm", "new", "only new", 7, "old", "said"),
+        (0, "gemm", None, "residual", 2, None, "said"),
+        (1, "gemm", "old", "only base", -5, None, None),
+        (1, "norm", "new", "only new", 4, None, None),
+        (1, "gemm", None, "residual", 5, None, None),
+    ]

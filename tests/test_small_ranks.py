@@ -209,7 +209,7 @@ def test_ranks_delay(ask):
         *[(0, 0, "tp", "h", 29, 128, False, True), (1, 1, "tp", "g", 0, 0, False, True)],
     ]
     # window 0: rank 0 starts 30 after the typical start and ends 12 after the typical end
-    windows = [(0, 0, 100, 1030, 1130), (1, 0, 118, 1000, 1118), (2, 0, 9, 5, 6)]
+    windows = [(0, 0, 100, 1030, 1130), (1, 0, 118, 1000, 1118), (2, 0, 9, 5000, 6000)]
     windows += [(0, 1, 70, None, None), (1, 1, 70, None, None)]
     rows = delays(ask, instances, windows, {0: 0, 1: 0, 2: 1})
     assert rows == [
@@ -229,6 +229,20 @@ def test_ranks_delay_of_a_window_that_ends_earlier_than_usual(ask):
     windows = [(0, 0, 100, 1000, 1100), (1, 0, 87, 1010, 1097), (2, 0, 120, 990, 1110)]
     rows = delays(ask, instances, windows, {0: 0, 1: 0, 2: 0})
     assert [row[-2:] for row in rows] == [(0, 50), (10, 40), (0, 50)]
+
+
+def test_ranks_delay_of_a_group_that_starts_earlier_than_usual(ask):
+    # dp starts 10 before the others and ends 10 after them: 10 of what it is late are its own
+    instances = [(m, 0, "tp", "g", 50, 0, False, True) for m in (0, 1, 2)]
+    instances += [(m, 0, "dp", "g", 50, 0, False, True) for m in (3, 4)]
+    windows = [(m, 0, 100, 1000, 1100) for m in (0, 1, 2)]
+    windows += [(m, 0, 120, 990, 1110) for m in (3, 4)]
+    rows = delays(ask, instances, windows, dict.fromkeys(range(5)))
+    assert [row[3] for row in rows] == [50, 50, 50, 40, 40]
+    # what ends as much earlier is only elsewhere in time
+    windows[3:] = [(m, 0, 100, 990, 1090) for m in (3, 4)]
+    rows = delays(ask, instances, windows, dict.fromkeys(range(5)))
+    assert [row[3] for row in rows] == [50] * 5
 
 
 def test_ranks_end_pair(ask):
@@ -590,6 +604,8 @@ def test_ranks_skew_is_no_finer_than_the_clocks(ask):
     found = skewed(ask, windows, groups, {0: 20, 1: 1, 2: 1})
     assert [row[-1] for row in found] == ["as long", "late_finish"]
     assert [row[-2] for row in skewed(ask, windows, groups, threshold_pct=2)] == [20, 20]
+    # what nobody knows of the clocks sets no limit
+    assert [row[-2] for row in skewed(ask, windows, groups, threshold_pct=0.1)] == [1, 1]
 
 
 # --------------------------------------------------------------------------------------- survey
@@ -1277,8 +1293,9 @@ def test_survey_verdict_on_a_straggler(ask):
     assert row[0] == "straggler" and alone not in row[4]
     inferred = blamed(ask, 1, is_timed=False)
     assert inferred[4].endswith("itself (order of arrival inferred from durations).")
-    strict = blamed(ask, 1, 1, 1, 0, params={"repeat_pct": 75.1})
-    assert strict[0] == "rotating" and strict[1] is None
+    for share in (75.1, 75.6):
+        strict = blamed(ask, 1, 1, 1, 0, params={"repeat_pct": share})
+        assert strict[0] == "rotating" and strict[1] is None
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ tables | sched_event | - | missing | t show | s-tree
 tables | device_map | - | missing | l GPUs | newer
 tables | string | - | missing | sified | -
 graphs | graph launches | - | missing | - | -
-graphs | operations of traced nodes | 0 | ok | - | -
-graphs | executions traced as a whole | 0 | ok | - | -
+graphs | operations of traced nodes | - | missing | e told | e=cuda
+graphs | executions traced as a whole | - | missing | e told | e=cuda
 dependencies | event waits | - | missing | nknown | -
 dependencies | waits resolved by eventSyncId | - | missing | - | -
 dependencies | waits paired by inference | - | missing | - | -
@@ -217,7 +217,7 @@ devices | unknown process, CUDA ordinal unknown | - | warn | ne GPU | newer
 dependencies | event waits | 4 | ok | - | -
 dependencies | waits resolved by eventSyncId | 0 | ok | record | -
 dependencies | waits paired by inference | 1 | warn | ferred | newer
-dependencies | waits unresolved | 3 | warn | bound | e=true
+dependencies | waits unresolved | 3 | warn | gaps) | e=true
 iterations | steady windows, device unknown | 0 | warn | 2 cut | h step
 iterations | kernels outside steady windows, device unknown | 4 | warn | tistic | -
 iterations | profiler start calls | 0 | ok | state | -
@@ -393,7 +393,10 @@ def test_capture_of_waits_and_counters(capture):
     inferred = fact(facts, "dependencies", "waits paired by inference")
     assert inferred == ("0", "ok", None, None)
     assert fact(facts, "dependencies", "waits unresolved") == (
-        *("2", "warn", "100.0 % of waits have no record in the trace: blocking is a lower bound"),
+        "2",
+        "warn",
+        "100.0 % of waits have no record in the trace: blocking is a lower bound in gaps that end "
+        "behind one (see evidence in gaps)",
         "a capture range that begins before the records do",
     )
     names = ["SMs Active [%]", "SM Active", "DRAM Read", "odd"]
@@ -494,6 +497,26 @@ def test_trace_events(ask):
     assert sorted(order) == sorted(row[:2] for row in named if row[1])
     keys = [(row[3] is not None, row[3] or 0, -(row[4] or 0)) for row in found]
     assert keys == sorted(keys)
+
+
+def test_trace_events_of_each_lane_have_a_track_of_their_own(ask):
+    def lane(number, process, context, stream, lane, start=0):
+        row = run(number, lane, start, start + 9, process=process, stream=stream)
+        return (*row[:3], context, *row[4:])
+
+    ops = [
+        *[lane(1, 6, 1, 7, 1), lane(2, 5, 2, 7, 2), lane(3, 5, 1, 8, 3), lane(4, 5, 1, 7, 5)],
+        *[lane(5, 5, 1, 7, 4), lane(6, 5, 1, 7, 4, 3)],
+    ]
+    found = trace_events(ask, ops=ops)
+    tracks = {row[1]: row[5] for row in found if row[2] == "track" and row[1] > 2}
+    assert [tracks[at] for at in sorted(tracks)] == [
+        *["stream 7 (process 5, context 1)", "stream 7 (process 5, context 1, overlapping)"],
+        *["stream 7 (process 5, context 1)", "stream 8 (process 5, context 1)"],
+        *["stream 7 (process 5, context 2)", "stream 7 (process 6, context 1)"],
+    ]
+    slices = [row[1] for row in found if row[2] == "slice"]
+    assert slices == [10, 12, 13, 14, 15, 11]  # as they start, then by track
 
 
 def test_trace_events_are_those_of_the_format(ask):

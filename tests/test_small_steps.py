@@ -1,5 +1,6 @@
 """Single steps over small tables made by hand, as in test_small_tables."""
 
+import shlex
 from random import Random
 
 import pytest
@@ -46,8 +47,14 @@ def test_anchor_choice_has_nothing_to_choose_from(ask):
     assert choice(ask, *listed[::-1]) == (
         *nothing,
         "no candidate anchor is trustworthy: nvtx:d every 1.0 us, nvtx:c every 1.0 us, "
-        "nvtx:b every 1.0 us; pass one with --anchor",
+        "nvtx:b every 1.0 us; pass one with --anchor, such as --anchor 'nvtx:d'",
     )
+    # as a shell takes it, and whole, or not at all
+    for pattern, per in (("it's *", 3), ("k" * 2000, 1), ("k" * 2001, 1)):
+        row = choice(ask, candidate("kernel", pattern, 1, 1000, per=per, plausible=False))
+        option = row[6].partition("pass one with --anchor")[2].removeprefix(", such as ")
+        given = ["--anchor", f"kernel:{pattern}", *(["--per-iteration", "3"] if per > 1 else [])]
+        assert shlex.split(option) == ([] if len(pattern) > 2000 else given)
 
 
 def test_anchor_choice_takes_the_first_that_is_plausible(ask):
@@ -108,7 +115,7 @@ def agreed(ask, coarse_ns, fine_ns, *, swapped=False, last=1000, **starts):
     row = choice(ask, *listed, **starts)
     assert row[6].startswith("candidate anchors disagree: ") == (row[0] == "ambiguous")
     if row[0] == "ambiguous":
-        assert row[1:4] == (None, None, None) and row[6].endswith("; pass one with --anchor")
+        assert row[1:4] == (None, None, None) and f"--anchor '{listed[0][0]}:" in row[6]
     return row[0] == "chosen"
 
 
@@ -557,7 +564,8 @@ KINDS = [
     ("blocking", ["resolved", "none"], 0, "resolved"),
     ("blocking", ["unresolved"], 0, "lower bound"),
     ("blocking", ["inferred"], 0, "lower bound"),
-    ("blocking", ["no_launch"], 0, "lower bound"),
+    ("blocking", ["no_launch"], 0, "mixed bound"),
+    ("launch", ["no_launch"], 0, "lower bound"),
     ("blocking", ["graph"], 9, "lower bound"),
     ("launch", ["resolved", "none"], 4, "resolved"),
     ("launch", ["resolved"], 5, "upper bound"),

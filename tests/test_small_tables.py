@@ -27,6 +27,38 @@ def test_note_windows(ask):
     assert ask("notes/windows", tables, device=1) == [told[1]]
 
 
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [
+        ([35, 10, 10, 10], "0 takes 3.5 times the median of the others: --skip-first 1 leaves it"),
+        ([20, 10, 9, 11], "0 takes 2.0 times the median of the others: --skip-first 1 leaves it"),
+        ([19, 10, 9, 11], None),
+        ([35, 10, 10], None),  # three are too few
+        ([35, 10, 10, 35], None),  # and not the first ones only
+        ([10, 35, 10, 10], None),
+        ([90, 25, 10, 10, 10], "0 to 1 take 2.5 to 9.0 times the median of the others: "
+                               "--skip-first 2 leaves them"),
+        ([90, 80, 70, 10, 10, 10], None),  # half of them: nobody knows which are usual
+        ([0, 0, 0, 0], None),
+    ],
+)  # fmt: skip
+def test_note_slow_start(ask, lengths, told):
+    rows = [(1, at, 0, 10) for at in range(9)]
+    rows += [(0, at, 100 * at, 100 * at + length) for at, length in enumerate(lengths)]
+    columns = "device BIGINT, iteration BIGINT, start_ns BIGINT, end_ns BIGINT"
+    found = ask("notes/slow_start", {"nsys.steady": (columns, rows)})
+    prefix = "device 0: iterations " if told and told[2:4] == "to" else "device 0: iteration "
+    assert found == ([(f"{prefix}{told} out",)] if told else [])
+
+
+def test_note_slow_start_counts_windows_that_were_dropped(ask):
+    """The option counts all windows, those too that are no longer among the steady ones."""
+    columns = "device BIGINT, iteration BIGINT, start_ns BIGINT, end_ns BIGINT"
+    rows = [(0, at, 0, 50 if at == 2 else 10) for at in (2, 3, 5, 6)]
+    ((told,),) = ask("notes/slow_start", {"nsys.steady": (columns, rows)})
+    assert "iteration 2 takes 5.0 times" in told and "--skip-first 3 leaves it out" in told
+
+
 def test_note_anchor(ask):
     def steady(*rows):
         return {"nsys.steady": ("device BIGINT", list(rows))}
@@ -65,6 +97,42 @@ def test_note_outside_ranges(ask):
     ]
 
 
+def test_note_anchor_shortlist(ask):
+    def told(kernels=(), tried=(), ranges=(), **variables):
+        tables = {
+            "nsys.stream_item": ("device BIGINT, kind BIGINT, name_id BIGINT", list(kernels)),
+            "nsys.kernel_family": ("pattern VARCHAR", [(each,) for each in tried]),
+            "nsys.nvtx_pattern": ("left_out VARCHAR", [(each,) for each in ranges]),
+        }
+        found = ask("notes/anchor_shortlist", tables, **variables)
+        return [" ".join(text.split(" were")[0].split()) for (text,) in found]
+
+    # three times on one device: 1 and 3; twice on each of two: 2; a copy: 4
+    kernels = [(0, 0, 1)] * 3 + [(0, 0, 2), (1, 0, 2)] * 2 + [(1, 0, 3)] * 3 + [(0, 1, 4)] * 3
+    assert told(kernels, ["a"]) == ["1 of 2 recurring kernels"]
+    assert told(kernels, ["a", "a"]) == ["1 of 2 recurring kernels"]
+    assert told(kernels, ["a", "b"]) == []
+    # whatever device is reported, auto looks at all
+    assert told(kernels, [], device=1) == ["0 of 2 recurring kernels"]
+    assert told(ranges=[None, None]) == []
+    found = told(kernels, ["a"], [None, "y", "x", "y"])
+    assert found == ["1 of 4 recurring names of NVTX ranges", "1 of 2 recurring kernels"]
+
+
+def test_notes_of_what_is_there_or_not(ask):
+    def opportunities(*rows):
+        table = ("device BIGINT", list(rows))
+        return [text for (text,) in ask("notes/opportunity_bound", {"nsys.opportunity": table})]
+
+    (nothing,) = opportunities()
+    assert nothing.startswith("no launch-starved and no blocking time was found")
+    first, second = opportunities((0,), (1,))
+    assert first.startswith("actions follow") and second.startswith("bounds are ceilings")
+    for rows, said in (([], 1), ([(1,)], 0)):
+        table = {"nsys.range_phase": ("path_no BIGINT", rows)}
+        assert len(ask("notes/no_phase", table)) == said
+
+
 def test_note_compute_next(ask):
     # device 0: gemm 60 (g2 40 and g1 20), graph 30, softmax 10, norm below a tenth; device 1: one
     # kernel without a name. 4 of 8 ns are busy on device 0, 1 of 4 on device 1.
@@ -98,9 +166,30 @@ def test_note_compute_next(ask):
     ]
 
 
+def test_note_compute_next_names_classes_from_a_tenth_on(ask):
+    for least, is_named in ((100, True), (99, False)):
+        tables = {
+            "nsys.budget_window": (
+                "device BIGINT, compute_busy_ns BIGINT, iteration_ns BIGINT",
+                [(0, 1, 2)],
+            ),
+            "nsys.name_window": (
+                "device BIGINT, name_id BIGINT, work_ns BIGINT",
+                [(0, 1, 1000 - least), (0, 2, least)],
+            ),
+            "nsys.op_name": (
+                "name_id BIGINT, class VARCHAR, role VARCHAR, name VARCHAR",
+                [(1, "gemm", "compute", "g"), (2, "norm", "compute", "n")],
+            ),
+        }
+        ((told,),) = ask("notes/compute_next", tables)
+        assert ("norm 10 %" in told) is is_named and "gemm 90 %" in told
+
+
 def test_note_unattributed(ask):
-    # device 0: all of the time; 1: up to 3 ms; 2: nothing
+    # device 0: all of the time; 1: up to 3 ms; 2: nothing; 3: in one of two windows
     rows = [(0, 5, 5), (0, 7, 7), (1, 3_000_000, 9_000_000), (1, 1_000_000, 9_000_000), (2, 0, 9)]
+    rows += [(3, 0, 9), (3, 1_000, 9_000)]
     columns = "device BIGINT, unattributed_ns BIGINT, iteration_ns BIGINT"
     told = ask("notes/unattributed", {"nsys.budget_window": (columns, rows)})
     assert [each.partition(": ")[::2] for (each,) in told] == [
@@ -114,17 +203,24 @@ def test_note_unattributed(ask):
             "up to 3.000 ms of a window lie after the last compute kernel of the device and stay "
             "unattributed",
         ),
+        (
+            "device 3",
+            "up to 0.001 ms of a window lie after the last compute kernel of the device and stay "
+            "unattributed",
+        ),
     ]
 
 
 def test_note_shadowed(ask):
-    rows = [(1, 1, 4), (1, 0, 4), (0, 5, 10), (0, 0, 0), (2, 0, 4)]
+    rows = [(1, 1, 4), (1, 0, 4), (0, 5, 10), (0, 0, 0), (2, 0, 4), (3, 49, 100_000)]
+    rows += [(4, 51, 100_000), (5, 0, 0)]
     columns = "device BIGINT, launch_starved_shadowed_ns BIGINT, launch_starved_ns BIGINT"
     told = ask("notes/shadowed", {"nsys.budget_window": (columns, rows)})
     assert [each.partition(" of")[0] for (each,) in told] == [
         "device 0: 50.0 % of launch_starved is shadowed: the producer itself was still running, so "
         "faster launching alone cannot recover it".partition(" of")[0],
         "device 1: 12.5 %",
+        "device 4: 0.1 %",  # 0.0 % would be nothing to say
     ]
 
 
@@ -328,6 +424,7 @@ def test_invariant_budget_adds_up(ask, wrong):
 
 def test_invariants_of_shares_that_add_up(ask):
     windows = [(1, 2, {}), (1, 1, {}), (0, 3, {}), (0, 2, {}), (0, 1, {}), (2, 1, TIGHT)]
+    windows += [(3, 1, TIGHT)]  # and nothing there
     shares = [(0, 1, 0), (0, 2, 0), (0, 3, 1), (1, 1, -1), (2, 1, 0)]  # and how much it is off
     asked = {
         "call_sites_add_up": (
@@ -347,7 +444,7 @@ def test_invariants_of_shares_that_add_up(ask):
         tables = {**budget(*windows), table: (columns, [*rows[0], *rows[1]])}
         found = ask(f"invariants/{name}", tables)
         assert [row[:2] for row in found] == [(0, 3), (1, 1), (1, 2)]
-        assert [row[3] for row in found][:2] == ([46, 44] if "site" in name else [21, 19])
+        assert [row[3] for row in found] == ([46, 44, 0] if "site" in name else [21, 19, None])
 
 
 def test_invariant_blockers_add_up(ask):

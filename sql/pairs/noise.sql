@@ -63,7 +63,7 @@ scored AS (
         sqrt(
             m.base_n * m.new_n / 12.0
             * (m.base_n + m.new_n + 1
-                - s.ties / greatest((m.base_n + m.new_n) * (m.base_n + m.new_n - 1), 1))
+                - s.ties / ((m.base_n + m.new_n) * (m.base_n + m.new_n - 1)))
             * d.widening
         ) AS deviation,
         w.iteration_ns,
@@ -87,7 +87,7 @@ tested AS (
         -- the least p that so many windows can give
         coalesce(2 * least_p.at_most, 0) AS attainable_p,
         CASE
-            WHEN s.deviation IS NULL OR s.y = 0 THEN 1.0
+            WHEN s.y = 0 THEN 1.0
             WHEN NOT s.is_drifting
                 AND s.u IN (0, s.base_n * s.new_n)
                 AND least_p.at_most IS NOT NULL
@@ -143,6 +143,8 @@ judged AS (
                 OR a.p_value <= own_alpha
                 OR (a.is_apart AND a.attainable_p > own_alpha)
             ) AS stands_out,
+        -- with enough equal values ranks may stand out while the medians are the same
+        stands_out AND a.new_ns <> a.base_ns AS is_changed,
         greatest(a.new_max_ns - a.base_min_ns, a.base_max_ns - a.new_min_ns) <= a.material_ns
             AND least(a.base_n, a.new_n) >= 3 AS is_all_within,
     FROM alone AS a
@@ -153,13 +155,13 @@ told AS (
     SELECT
         *,
         CASE
-            WHEN stands_out AND abs(new_ns - base_ns) >= material_ns
+            WHEN is_changed AND abs(new_ns - base_ns) >= material_ns
                 THEN CASE
                     WHEN item IN ('iteration', 'period')
                         THEN CASE WHEN new_ns > base_ns THEN 'slower' ELSE 'faster' END
                     ELSE CASE WHEN new_ns > base_ns THEN 'more' ELSE 'less' END
                 END
-            WHEN stands_out AND new_ns <> base_ns THEN 'small'
+            WHEN is_changed THEN 'small'
             WHEN is_identical THEN 'no change'
             WHEN low_ns >= -material_ns AND high_ns <= material_ns THEN 'no change'
             WHEN low_ns IS NULL AND is_all_within THEN 'no change'
@@ -191,11 +193,11 @@ SELECT
     verdict,
     CASE
         WHEN is_identical THEN 'same figures'
-        WHEN stands_out AND p_value <= own_alpha AND attainable_p <= alpha THEN 'p'
-        WHEN stands_out THEN 'ranges far apart'
+        WHEN is_changed AND p_value <= own_alpha AND attainable_p <= alpha THEN 'p'
+        WHEN is_changed THEN 'ranges far apart'
         WHEN verdict = 'no change' AND low_ns IS NULL THEN 'ranges'
         WHEN verdict = 'no change' THEN 'bounds'
-        WHEN stands_out_alone THEN 'p above alpha / ' || quantities
+        WHEN stands_out_alone AND NOT stands_out THEN 'p above alpha / ' || quantities
         WHEN least(base_n, new_n) < 3 OR attainable_p > alpha THEN 'too few windows'
         ELSE 'p and bounds'
     END || CASE WHEN is_drifting AND NOT is_identical THEN ', drift' ELSE '' END AS basis,

@@ -2,8 +2,9 @@
 --
 -- Hodges and Lehmann's interval: of all differences of a window of the new side and one of the
 -- base, those at the places that belong to U at this confidence. Of more than 200 windows of a
--- side, 200 spread evenly are taken. No interval where there are too few windows for it. Windows
--- that are alike (see drift) spread U wider, and so lie the bounds further out.
+-- side, 200 spread evenly are taken, and then the places of so many. No interval where there are
+-- too few windows for it. Windows that are alike (see drift) spread U wider, and so lie the bounds
+-- further out.
 --
 -- @grain  one row per pair and item
 -- @reads  pair.sample, pair.measured, pair.drift, pair.u_exact
@@ -21,7 +22,8 @@ thinned AS (
             count(*) OVER (PARTITION BY pair, side, item) AS n,
         FROM pair.sample
     ) AS s
-    WHERE s.n <= 200 OR (s.place * 200) // s.n <> ((s.place - 1) * 200) // s.n
+    -- of up to 200 that is every one
+    WHERE (s.place * 200) // s.n <> ((s.place - 1) * 200) // s.n
 ),
 shape AS (
     SELECT
@@ -53,14 +55,13 @@ bound AS (
         q.item,
         q.m * q.k AS total,
         CASE
-            WHEN q.base_n * q.new_n <= 400 AND NOT q.is_drifting THEN coalesce(
-                (
+            WHEN q.base_n * q.new_n <= 400 AND greatest(q.base_n, q.new_n) <= 200
+                AND NOT q.is_drifting
+                THEN (
                     SELECT max(u.u)
                     FROM pair.u_exact AS u
                     WHERE u.base_n = q.base_n AND u.new_n = q.new_n AND u.at_most <= q.alpha / 2
-                ),
-                -1
-            )
+                )
             ELSE floor(
                 q.m * q.k / 2 - 0.5
                 - q.z * sqrt(q.m * q.k * (q.m + q.k + 1) / 12 * q.widening)
@@ -83,8 +84,8 @@ difference AS (
 SELECT
     d.pair,
     d.item,
-    max(d.value_ns) FILTER (WHERE d.place = o.below + 1) AS low_ns,
-    max(d.value_ns) FILTER (WHERE d.place = o.total - o.below) AS high_ns,
+    any_value(d.value_ns) FILTER (WHERE d.place = o.below + 1) AS low_ns,
+    any_value(d.value_ns) FILTER (WHERE d.place = o.total - o.below) AS high_ns,
 FROM difference AS d
 INNER JOIN bound AS o ON o.pair = d.pair AND o.item = d.item
 WHERE o.below >= 0 AND o.below + 1 <= o.total - o.below

@@ -43,11 +43,9 @@ head_start AS (
         a.kind,
         a.name,
         a.iteration,
+        -- greatest skips NULLs: 0 where clocks are not aligned and nothing is known
         -quantile_disc(
-            -coalesce(
-                greatest(0, (t.start_ns - w.start_ns) - greatest(0, t.end_ns - w.end_ns)), 0
-            ),
-            0.5
+            -greatest(0, (t.start_ns - w.start_ns) - greatest(0, t.end_ns - w.end_ns)), 0.5
         ) AS early_ns,
     FROM (SELECT DISTINCT kind, name, iteration, member_id FROM staged) AS a
     INNER JOIN rank.aligned_window AS w
@@ -62,7 +60,7 @@ per_group AS (
         g.is_across,
         CASE
             WHEN g.is_across THEN 0
-            ELSE greatest(0, sum(i.late_ns) - any_value(coalesce(h.early_ns, 0)))
+            ELSE greatest(0, sum(i.late_ns) - any_value(h.early_ns))
         END::BIGINT AS late_ns,
         sum(i.jitter_wait_ns)::BIGINT AS jitter_wait_ns,
         count(*) AS instances,
@@ -96,7 +94,6 @@ SELECT
     s.instances,
     s.last_count,
     s.is_timed,
-    -- greatest skips NULLs: 0 where clocks are not aligned and nothing is known
     greatest(0, (w.start_ns - t.start_ns) - greatest(0, w.end_ns - t.end_ns)) AS late_start_ns,
     s.late_ns - s.jitter_wait_ns - late_start_ns AS caused_ns,
 FROM summed AS s

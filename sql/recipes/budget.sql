@@ -18,22 +18,23 @@
 -- @column    n BIGINT - steady iterations
 -- @pitfall   1, 2, 7
 WITH metric AS (
-    SELECT device, unnest([
-        {'position': 0, 'metric': 'iteration', 'value_ns': iteration_ns},
-        {'position': 1, 'metric': 'device_busy', 'value_ns': device_busy_ns},
-        {'position': 2, 'metric': 'device_idle', 'value_ns': device_idle_ns},
-        {'position': 3, 'metric': 'noncomm_busy', 'value_ns': noncomm_busy_ns},
-        {'position': 4, 'metric': 'comm_busy', 'value_ns': comm_busy_ns},
-        {'position': 5, 'metric': 'compute_busy', 'value_ns': compute_busy_ns},
-        {'position': 6, 'metric': 'compute_absent', 'value_ns': compute_absent_ns},
-        {'position': 7, 'metric': 'occupied_not_computing', 'value_ns': occupied_not_computing_ns},
-        {'position': 8, 'metric': 'launch_starved', 'value_ns': launch_starved_ns},
-        {'position': 9, 'metric': 'blocking', 'value_ns': blocking_ns},
-        {'position': 10, 'metric': 'dependency_stalled', 'value_ns': dependency_stalled_ns},
-        {'position': 11, 'metric': 'unattributed', 'value_ns': unattributed_ns},
-        {'position': 12, 'metric': 'comm_exposed', 'value_ns': comm_exposed_ns},
-        {'position': 13, 'metric': 'comm_blocking', 'value_ns': comm_blocking_ns},
-        {'position': 14, 'metric': 'comm_overlapped', 'value_ns': comm_overlapped_ns},
+    -- in this order
+    SELECT device, unnest(range(15)) AS position, unnest([
+        {'metric': 'iteration', 'value_ns': iteration_ns},
+        {'metric': 'device_busy', 'value_ns': device_busy_ns},
+        {'metric': 'device_idle', 'value_ns': device_idle_ns},
+        {'metric': 'noncomm_busy', 'value_ns': noncomm_busy_ns},
+        {'metric': 'comm_busy', 'value_ns': comm_busy_ns},
+        {'metric': 'compute_busy', 'value_ns': compute_busy_ns},
+        {'metric': 'compute_absent', 'value_ns': compute_absent_ns},
+        {'metric': 'occupied_not_computing', 'value_ns': occupied_not_computing_ns},
+        {'metric': 'launch_starved', 'value_ns': launch_starved_ns},
+        {'metric': 'blocking', 'value_ns': blocking_ns},
+        {'metric': 'dependency_stalled', 'value_ns': dependency_stalled_ns},
+        {'metric': 'unattributed', 'value_ns': unattributed_ns},
+        {'metric': 'comm_exposed', 'value_ns': comm_exposed_ns},
+        {'metric': 'comm_blocking', 'value_ns': comm_blocking_ns},
+        {'metric': 'comm_overlapped', 'value_ns': comm_overlapped_ns},
     ], recursive := true)
     FROM nsys.budget_window
 ),

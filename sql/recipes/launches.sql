@@ -70,29 +70,23 @@ kernel_metric AS (
     LEFT JOIN measured AS m ON m.device = d.device
 ),
 value AS (
-    SELECT l.device, unnest([
-        {'position': 2, 'metric': 'queue_depth_median', 'unit': 'count', 'value': q.median_depth},
-        {'position': 3, 'metric': 'queue_depth_max', 'unit': 'count', 'value': q.max_depth},
-        {'position': 4, 'metric': 'queue_empty', 'unit': 'ms', 'value': q.empty_ns},
-        {'position': 5, 'metric': 'launch_bound_kernels', 'unit': 'count', 'value': l.bound_count},
-        {'position': 6, 'metric': 'launch_starved', 'unit': 'ms', 'value': b.launch_starved_ns},
-        {'position': 7, 'metric': 'launch_starved_shadowed', 'unit': 'ms',
-            'value': b.launch_starved_shadowed_ns},
-        {'position': 8, 'metric': 'api_calls', 'unit': 'count', 'value': l.call_count},
-        {'position': 9, 'metric': 'kernel_launch_calls', 'unit': 'count',
-            'value': l.launch_call_count},
-        {'position': 10, 'metric': 'graph_launch_calls', 'unit': 'count',
-            'value': l.graph_launch_count},
-        {'position': 11, 'metric': 'kernels', 'unit': 'count', 'value': l.kernel_count},
-        {'position': 12, 'metric': 'kernels_with_own_call', 'unit': 'count', 'value': l.one_count},
-        {'position': 13, 'metric': 'kernels_started_before_call_returned', 'unit': 'count',
-            'value': l.early_count},
-        {'position': 14, 'metric': 'kernels_of_shared_call', 'unit': 'count',
-            'value': l.many_count},
-        {'position': 15, 'metric': 'kernels_without_call', 'unit': 'count',
-            'value': l.unknown_count},
-        {'position': 16, 'metric': 'kernels_before_call', 'unit': 'count',
-            'value': l.skewed_count},
+    -- in this order
+    SELECT l.device, unnest(range(2, 17)) AS position, unnest([
+        {'metric': 'queue_depth_median', 'unit': 'count', 'value': q.median_depth},
+        {'metric': 'queue_depth_max', 'unit': 'count', 'value': q.max_depth},
+        {'metric': 'queue_empty', 'unit': 'ms', 'value': q.empty_ns},
+        {'metric': 'launch_bound_kernels', 'unit': 'count', 'value': l.bound_count},
+        {'metric': 'launch_starved', 'unit': 'ms', 'value': b.launch_starved_ns},
+        {'metric': 'launch_starved_shadowed', 'unit': 'ms', 'value': b.launch_starved_shadowed_ns},
+        {'metric': 'api_calls', 'unit': 'count', 'value': l.call_count},
+        {'metric': 'kernel_launch_calls', 'unit': 'count', 'value': l.launch_call_count},
+        {'metric': 'graph_launch_calls', 'unit': 'count', 'value': l.graph_launch_count},
+        {'metric': 'kernels', 'unit': 'count', 'value': l.kernel_count},
+        {'metric': 'kernels_with_own_call', 'unit': 'count', 'value': l.one_count},
+        {'metric': 'kernels_started_before_call_returned', 'unit': 'count', 'value': l.early_count},
+        {'metric': 'kernels_of_shared_call', 'unit': 'count', 'value': l.many_count},
+        {'metric': 'kernels_without_call', 'unit': 'count', 'value': l.unknown_count},
+        {'metric': 'kernels_before_call', 'unit': 'count', 'value': l.skewed_count},
     ], recursive := true)
     FROM nsys.launch_window AS l
     INNER JOIN nsys.queue_window AS q ON q.device = l.device AND q.iteration = l.iteration

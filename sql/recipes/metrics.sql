@@ -73,13 +73,13 @@ given AS (
 sampled AS (
     SELECT
         o.device, o.scope, o.name, o.samples, o.exclusive_samples, o.metric, o.value_sum,
-        o.value_count, 'this trace' AS samples_of
+        o.value_count
     FROM nsys.metric_operator AS o
     CROSS JOIN given AS g
     WHERE NOT g.is_given
     UNION ALL
     SELECT w.device, m.scope, m.name, m.samples, m.exclusive_samples, m.metric, m.value_sum,
-        m.value_count, 'other capture'
+        m.value_count
     FROM nsys.metric_given AS m
     INNER JOIN work AS w ON w.scope = m.scope AND w.name = m.name
 ),
@@ -100,7 +100,6 @@ measured AS (
         max(value_sum / nullif(value_count, 0)) FILTER (WHERE metric = 'nvlink_tx') AS nvlink_tx,
         max(value_sum / nullif(value_count, 0)) FILTER (WHERE metric = 'sms_active')
             AS sms_active,
-        any_value(samples_of) AS samples_of,
     FROM sampled
     GROUP BY device, scope, name
 )

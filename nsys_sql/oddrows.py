@@ -35,18 +35,28 @@ def told(step: str, planner: Planner, duckdb: Query, sqlite: Query | None) -> It
                 "AND prev_id >> 40 = kind AND prev_start_ns = start_ns AND prev_end_ns = end_ns "
                 "AND end_ns > start_ns)"
             )
-        lost = "count(*) FILTER (WHERE device IS NULL)" if "device" in columns else "0"
+        # A column that nothing asks for is not there; the lower part of a lane is its stream.
+        missing = {"device": "device IS NULL", "lane": "lane % 8589934592 = 0"}
+        counts = ", ".join(
+            f"count(*) FILTER (WHERE {where})" if name in columns else "0"
+            for name, where in missing.items()
+        )
         found = duckdb(
-            f"SELECT kind, count(*), {twice}, {lost} FROM {items} WHERE kind < 4 GROUP BY kind"
+            f"SELECT kind, count(*), {twice}, {counts} FROM {items} WHERE kind < 4 GROUP BY kind"
         )
         counted = {int(kind): tuple(map(int, numbers)) for kind, *numbers in found}
         for kind, relation in enumerate(_KINDS):
-            rows, doubles, homeless = counted.get(kind, (0, 0, 0))
+            rows, doubles, homeless, adrift = counted.get(kind, (0, 0, 0, 0))
             yield from _invalid(relation, rows, planner, duckdb, sqlite)
             if homeless:
                 yield (
                     f"{_rows(homeless, relation, planner)} name no device: they are in the work of "
                     "none"
+                )
+            if adrift:
+                yield (
+                    f"{_rows(adrift, relation, planner)} name no stream: they count as one stream, "
+                    "and what they waited for is not known"
                 )
             if doubles:
                 yield (

@@ -15,11 +15,13 @@ from nsys_sql.adapt import literal, quote
 def value(column: str) -> str:
     """SQLite expression: the value where it is a whole number in any storage class, else NULL."""
     name = quote(column)
+    # A column may compare by a collation that its program defined, and nobody else has.
+    plain = f"{name} COLLATE BINARY"
     return (
         f"CASE typeof({name}) WHEN 'integer' THEN {name} "
         f"WHEN 'real' THEN CASE WHEN abs({name}) < 9007199254740992 "
-        f"AND {name} = CAST({name} AS INTEGER) THEN CAST({name} AS INTEGER) END "
-        f"WHEN 'text' THEN CASE WHEN CAST(CAST({name} AS INTEGER) AS TEXT) = {name} "
+        f"AND {plain} = CAST({name} AS INTEGER) THEN CAST({name} AS INTEGER) END "
+        f"WHEN 'text' THEN CASE WHEN CAST(CAST({name} AS INTEGER) AS TEXT) = {plain} "
         f"THEN CAST({name} AS INTEGER) END END"
     )
 

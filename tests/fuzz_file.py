@@ -121,7 +121,8 @@ def make(seed: int, path: Path) -> Case:
                         change(r, con, case)
                     except sqlite3.Error as error:
                         case.changes.append(f"{change.__name__} is not possible: {error}")
-                con.commit()
+                with contextlib.suppress(sqlite3.Error):  # the bytes may be broken already
+                    con.commit()
     return case
 
 
@@ -327,7 +328,8 @@ def q(name: str) -> str:
 def tables(con: sqlite3.Connection) -> list[str]:
     """The tables by name."""
     found = con.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        "SELECT CAST(name AS TEXT) FROM sqlite_master "
+        "WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     )
     return sorted(row[0] for row in found)
 

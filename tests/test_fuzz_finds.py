@@ -14,7 +14,7 @@ import pytest
 import nsys_sql
 from conftest import brief
 from fuzz_file import execute
-from nsys_sql import output, partition, session, source, tasks
+from nsys_sql import attached, output, partition, session, source, tasks
 from nsys_sql.attached import load_sqlite
 from nsys_sql.catalog import load_catalog
 from nsys_sql.errors import InputError, UsageError
@@ -361,3 +361,34 @@ def test_a_long_name_does_not_make_a_long_message(tmp_path):
         model.run("iterations")
         (note,) = (each for each in model.notes if "taken by auto" in each)
     assert note.startswith("anchor taken by auto: nvtx:step xxx") and len(note) < 500
+
+
+@pytest.mark.parametrize("key", ["", "PRIMARY KEY"])
+def test_a_collation_that_only_its_program_has_is_not_needed(trace, key):
+    expected = run("run", "gaps", trace)
+    with closing(sqlite3.connect(trace)) as database:
+        database.create_collation("odd", lambda a, b: (a > b) - (a < b))
+        for table, columns in (
+            ("StringIds", f"id INTEGER COLLATE odd {key}, value TEXT COLLATE odd"),
+            ("ENUM_CUDA_MEMCPY_OPER", "id INTEGER COLLATE odd, name TEXT COLLATE odd"),
+        ):
+            database.execute(f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER, x TEXT)")
+            rows = database.execute(f"SELECT * FROM {table}").fetchall()
+            database.execute(f"DROP TABLE {table}")
+            database.execute(f"CREATE TABLE {table} ({columns})")
+            database.executemany(f"INSERT INTO {table} VALUES (?, ?)", [row[:2] for row in rows])
+        database.commit()
+    assert run("run", "gaps", trace) == expected
+    with closing(sqlite3.connect(trace)) as database:
+        database.create_collation("odd", lambda a, b: (a > b) - (a < b))
+        database.execute("INSERT INTO StringIds VALUES ('4711', CAST(X'ff41' AS TEXT))")
+        database.commit()
+    code, out, _ = run("run", "gaps", trace)  # the table is rebuilt, value by value
+    assert (code, out) == (expected[0], expected[1])
+
+
+def test_a_length_that_nothing_has_is_damage(trace):
+    for text in ("string or blob too big", "Error: no such collation sequence: odd"):
+        found = attached.damage(trace, duckdb.Error(text))
+        assert found is not None and str(found).startswith(str(trace))
+    assert "damaged" in str(attached.damage(trace, duckdb.Error("string or blob too big")))

@@ -423,6 +423,19 @@ def test_of_several_records_the_last_before_the_wait_counts(engine: Engine) -> N
     assert engine.cuts(trace)[1] == (20, 50, 0, 0, 30, "resolved")
 
 
+@pytest.mark.parametrize("sync_id", [50, None])
+@pytest.mark.parametrize("event", [None, INVALID])
+def test_a_wait_whose_event_is_not_known_is_a_wait(
+    engine: Engine, event: int | None, sync_id: int | None
+) -> None:
+    # only 4294967295 says that a row is no event wait
+    trace = on_two_streams().record(stream=13, event=1, sync_id=50, corr=3)
+    trace.wait(stream=7, event=event, sync_id=sync_id, corr=5)  # type: ignore[arg-type]
+    found = (0, 20, 10, "resolved") if sync_id else (0, 0, 30, "unresolved")
+    expected = found if event is None else (0, 0, 30, "resolved")
+    assert engine.cuts(trace)[1][2:] == expected
+
+
 @pytest.mark.parametrize("no_id", [None, 0, INVALID])
 def test_an_absent_sync_id_never_matches(engine: Engine, no_id: int | None) -> None:
     trace = on_two_streams().record(stream=13, event=1, sync_id=no_id, corr=3)

@@ -99,6 +99,33 @@ def test_operations_without_a_device_are_told(tmp_path, call):
     assert code == 0 and f"1 rows of {KERNEL} name no device" in err
 
 
+def test_operations_without_a_stream_are_told(tmp_path, call):
+    path = changed(tmp_path, f"UPDATE {KERNEL} SET streamId = NULL WHERE rowid <= 2")
+    code, _, err = call("run", "budget", path, "--anchor", "nvtx:step*")
+    assert code == 0 and f"2 rows of {KERNEL} name no stream: they count as one stream" in err
+
+
+@pytest.mark.parametrize("device", [0, 1])
+def test_one_device_is_reported_as_among_all(tmp_path, device):
+    """What auto takes does not hang on --device, so neither do the figures of a device."""
+    trace = TraceBuilder()
+    # device 0 has a finer rhythm of its own beside the common one
+    for step in range(12):
+        start = 1_000_000 * step
+        for number in (0, 1):
+            trace.kernel(start + 10, start + 400_000, "step_kernel", device=number)
+        if step >= 0:
+            trace.kernel(start + 450_000, start + 700_000, "own_kernel", device=0)
+            trace.kernel(start + 720_000 + 20_000 * (step % 7), start + 990_000, "odd", device=1)
+    path = trace.write(tmp_path / "t.sqlite")
+    everything = nsys_sql.open(path)
+    alone = nsys_sql.open(path, device=device)
+    with everything, alone:
+        rows = everything.run("budget-windows").filter(f"device = {device}").fetchall()
+        assert rows and alone.run("budget-windows").fetchall() == rows
+        assert {row[4] for row in alone.run("anchors").fetchall()} == {device}
+
+
 def test_sums_that_leave_64_bits_are_bad_input_in_a_comparison_too(tmp_path, call):
     builder = steps()
     for number in range(3):
@@ -163,9 +190,27 @@ def test_the_list_of_anchors_says_what_it_leaves_out(tmp_path):
             "60 of 71 recurring names of NVTX ranges",
             "2 of 3 recurring kernels",
         ]
+        assert "time: at most 60; any other" in model.notes[0]
     with nsys_sql.open(steps().write(tmp_path / "few.sqlite")) as model:
         model.run("anchors")
         assert model.notes == ()
+
+
+def test_which_patterns_of_ranges_are_tried(ask):
+    """Twice is recurring, over 100 000 times is not a step, and sixty are enough: in order."""
+    columns = "pattern VARCHAR, strength BIGINT, range_count BIGINT, range_ns BIGINT"
+    rows = [
+        *[("once", 0, 1, 99), ("twice", 0, 1, 1), ("twice", 2, 1, 1)],
+        *[("most", 2, 60_000, 9), ("most", 2, 40_000, 9), ("over", 0, 60_000, 9)],
+        *[("over", 0, 40_001, 9), *[(f"a{at:02}", 2, 2, 5) for at in range(60)]],
+    ]
+    families = {"nsys.nvtx_family": (columns, rows)}
+    found = {row[0]: row[1:] for row in ask("steps/nvtx_pattern", families)}
+    assert "once" not in found and len(found) == 63
+    assert found["twice"] == (0, None) and found["most"] == (2, None)
+    assert found["over"] == (0, "none with over 100 000 ranges")
+    left = {name for name, (_, why) in found.items() if why == "at most 60"}
+    assert left == {"a58", "a59"}
 
 
 # ---------------------------------------------------------------- what is not there

@@ -23,7 +23,7 @@ synchronous AS (
     -- a row that names a stream and no event is the host waiting for the stream
     SELECT process, context_id, stream_id
     FROM nsys.sync
-    WHERE stream_id <> 4294967295 AND coalesce(event_id, 4294967295) = 4294967295
+    WHERE stream_id <> 4294967295 AND event_id = 4294967295
     UNION
     SELECT p.process, p.context_id, p.stream_id
     FROM nsys.outermost_call AS c

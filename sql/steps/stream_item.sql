@@ -10,8 +10,8 @@
 -- A row whose end lies before its start takes part in nothing. The device is the physical GPU:
 -- CUDA ordinals belong to a process, so two processes that both say device 0 may drive two GPUs.
 -- The mapping of the trace decides where it has one, else the ordinal stands. A wait is a row
--- that names a stream and an event; syncType has several numberings and is not read. Nothing
--- else of an event is used: its time stamp may be zero (pitfall 10).
+-- whose stream and event are both not 4294967295; syncType has several numberings and is not read.
+-- Nothing else of an event is used: its time stamp may be zero (pitfall 10).
 --
 -- The trace is read straight into this order: a table of operations in between would cost as
 -- much time and memory again. nsys.op shows the operations alone, with their classes.
@@ -98,8 +98,8 @@ every_event AS (
     SELECT row_id, 5, process, context_id, stream_id, correlation_id, event_id, sync_id
     FROM nsys.sync
     WHERE correlation_id IS NOT NULL
-      AND stream_id <> 4294967295
-      AND event_id <> 4294967295
+      AND stream_id IS DISTINCT FROM 4294967295
+      AND event_id IS DISTINCT FROM 4294967295
 ),
 item AS (
     SELECT o.row_id, o.kind, o.start_ns, o.end_ns,

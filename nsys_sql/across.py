@@ -6,9 +6,10 @@ the schema when something reads it; a result is one SELECT with checks.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -37,11 +38,17 @@ class Named:
     columns: tuple[Column, ...]
     rows: list[tuple[Any, ...]]
     checks: tuple[Check, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)  # of figures below each other
 
     def dicts(self) -> list[dict[str, Any]]:
         """The rows by column name, as pictures want them."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def readable(self) -> Named:
+        """The same for a person: figures of several units below each other, each in its own."""
+        rows = userfacts.readable(self.columns, self.rows, self.units)
+        return dataclasses.replace(self, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,7 @@ class Across:
 
         self.notes: list[str] = []
         self.own: dict[str, list[Check]] = {}  # results of the user's recipes, with their checks
+        self._units: Mapping[str, Mapping[str, str]] = {}
         self._built: set[str] = set()
         self.con = duckdb.connect()
         self._spill = attached.spill_folder(temp_directory)
@@ -154,7 +162,7 @@ class Across:
     def _take(self, loaded: Loaded) -> None:
         """Answer what recipes of the user's make of the traces, like any other result."""
         self.notes += loaded.notes
-        self.own = loaded.checks
+        self.own, self._units = loaded.checks, loaded.units
         self.sql = Files(self.sql.steps, {**self.sql.results, **loaded.results})
 
     def prepare(self, *names: str) -> None:
@@ -201,7 +209,7 @@ class Across:
         self._run(file, f"CREATE OR REPLACE TEMP TABLE {table} AS\n{file.body}")
         rows = self.con.execute(f"SELECT * FROM {table}").fetchall()
         checks = (*self._check(file, table, len(rows)), *self.own.get(name, ()))
-        return Named(name, file.question, file.columns, rows, checks)
+        return Named(name, file.question, file.columns, rows, checks, self._units.get(name, {}))
 
     def _check(self, file: SqlFile, table: str, total: int) -> Iterable[Check]:
         for status, each in (

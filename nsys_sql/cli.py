@@ -168,7 +168,9 @@ with_model_options = _options(
         help="Drop the last N iterations as cooldown.",
     ),
     click.option("--iterations", metavar="A:B", help="Keep iterations A up to, not including, B."),
-    click.option("--device", type=int, metavar="D", help="Report this device only."),
+    click.option(
+        "--device", type=int, metavar="D", help="Report this device only; auto looks at all."
+    ),
     click.option(
         "--window",
         type=click.Choice(["range", "device"]),
@@ -223,7 +225,8 @@ _output_options = _options(
         "form",
         type=click.Choice([*FORMATS, "parquet"]),
         show_default="what the name of -o says, else table",
-        help="table is for reading; the others keep every value as it is.",
+        help="table is for reading; the others keep every value as it is, but for NaN and "
+        "infinities, which only parquet has: in json they are null, as NULL is.",
     ),
     click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the result here."),
     click.option(

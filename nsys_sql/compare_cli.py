@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import nsys_sql
 from nsys_sql import (
+    bulk,
     commands,
     compare,
     formats,
@@ -22,6 +23,7 @@ from nsys_sql import (
     userfacts,
 )
 from nsys_sql.across import Named
+from nsys_sql.catalog import Column
 from nsys_sql.compare import Comparison, Side
 from nsys_sql.errors import (
     AnswerError,
@@ -31,7 +33,7 @@ from nsys_sql.errors import (
     ThresholdError,
     UsageError,
 )
-from nsys_sql.formats import Report
+from nsys_sql.formats import ColumnLike, Report
 from nsys_sql.options import Options
 from nsys_sql.ranks import RankMap
 from nsys_sql.survey_cli import (
@@ -60,6 +62,11 @@ _NARROW = {
     },
     "gate": {"label"},
 }  # fmt: skip
+# Besides delta_*: an increase of these has its sign where a person reads it.
+_DIFFERENCES = frozenset(
+    {"delta", "low_ns", "high_ns", "carrier_ns", "inside_ns", "between_ns", "pct_of_base"}
+    | {"pct_of_iteration", "avg_pct", "speed_ns", "count_ns", "change_pct"}
+)
 _SHOWN = ("comparability", "verdict", "reconciliation", "kernels", "communication", "copies")
 _KERNEL_ROWS = 20
 
@@ -169,12 +176,24 @@ def _change(row: Mapping[str, Any]) -> str:
 
 def signed(ns: int | float) -> str:
     """A difference of times with its sign."""
-    return ("+" if ns > 0 else "-" if ns < 0 else "") + humanize.duration(abs(ns))
+    return humanize.cell(ns, "delta_ns", "+ns")
 
 
 def signed_pct(value: float) -> str:
     """A difference in percent with its sign."""
-    return ("+" if value > 0 else "") + humanize.percent(value)
+    return humanize.cell(value, "delta_pct", "+pct")
+
+
+def marked(columns: Iterable[ColumnLike]) -> list[Column]:
+    """Columns for a table that is read: those of a difference show an increase by its sign."""
+    return [
+        Column(c.name, c.type, f"+{c.unit}" if _is_difference(c.name) else c.unit, c.description)
+        for c in columns
+    ]
+
+
+def _is_difference(name: str) -> bool:
+    return name in _DIFFERENCES or name.startswith("delta_")
 
 
 # ---------------------------------------------------------------- what is compared
@@ -272,7 +291,7 @@ def _write(
     target: Path | None = options["output"]
     if form == "parquet":
         with output.binary(target) as path:
-            compared.con.table(userfacts.table(results[0].name)).write_parquet(str(path))
+            bulk.write_parquet(compared.con.table(userfacts.table(results[0].name)), path)
         return
     if form == "json":
         text = json_text(compared, results, _parameters(options))
@@ -326,8 +345,11 @@ def _table(
             text = "\n\n".join("\n".join(lines) for lines in said)
             parts.append(f"{report.recipe} - {report.question}\n\n{text}\n")
             continue
-        shown = report if asked else _narrow(each, report)
-        shown = dataclasses.replace(shown, trace={"path": _label(each)})
+        read = each.readable()
+        shown = dataclasses.replace(report, rows=read.rows) if asked else _narrow(read, report)
+        shown = dataclasses.replace(
+            shown, trace={"path": _label(each)}, columns=marked(shown.columns)
+        )
         parts.append(render.table(shown, width, options["limit"]))
     left = [n for n in compare.RESULTS if n not in {each.name for each in results} and n != "gate"]
     text = "\n".join(parts)
@@ -340,7 +362,8 @@ def _label(each: Named) -> str:
     told: dict[str, list[str]] = {}
     for row in each.dicts():
         if row.get("label"):
-            told.setdefault(row["label"], []).append(str(row["pair"]))
+            pair = row["pair"] if "pair" in row else row["pairs"]
+            told.setdefault(row["label"], []).append(str(pair))
     if len(told) == 1:
         return next(iter(told))
     return " | ".join(
@@ -391,11 +414,12 @@ def _narrow(each: Named, report: Report) -> Report:
 def of_each_pair(rows: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
     """At most so many rows, shared evenly: no pair hides behind another."""
     taken: dict[object, int] = {}
-    share = max(most // max(len({row["pair"] for row in rows}), 1), 3)
+    pairs = [row["pair"] if "pair" in row else row.get("pairs") for row in rows]
+    share = max(most // max(len(set(pairs)), 1), 3)
     kept = []
-    for row in rows:
-        taken[row["pair"]] = taken.get(row["pair"], 0) + 1
-        if taken[row["pair"]] <= share:
+    for pair, row in zip(pairs, rows, strict=True):
+        taken[pair] = taken.get(pair, 0) + 1
+        if taken[pair] <= share:
             kept.append(row)
     return kept
 
@@ -580,6 +604,8 @@ def show_history(path: Path, traces: Sequence[Path], options: Mapping[str, Any],
     )
     if form == "parquet":
         raise UsageError("history prints table, json, csv, markdown or html")
+    if form == "table":
+        report = dataclasses.replace(report, columns=marked(report.columns))
     text = render.render([report], form, width=output.width(), limit=options["limit"])
     if form == "table" and found.rows:
         text += "\n" + history.plot(found.dicts(), output.width()) + "\n"

@@ -8,7 +8,15 @@ from typing import Any
 from nsys_sql import humanize, report_html, report_text
 from nsys_sql.across import Named
 from nsys_sql.compare import Comparison
-from nsys_sql.compare_cli import heading, indented, is_telling, of_each_pair, sentences, signed
+from nsys_sql.compare_cli import (
+    heading,
+    indented,
+    is_telling,
+    marked,
+    of_each_pair,
+    sentences,
+    signed,
+)
 from nsys_sql.pictures import Picture, Segment
 from nsys_sql.report import OWN, Part, Section, Table
 
@@ -175,7 +183,7 @@ def _fill(sections: Sequence[Section], results: Mapping[str, Named]) -> None:
 
 
 def _table(each: Named, title: str, wanted: Sequence[str], most: int) -> Table:
-    rows = each.dicts()
+    rows = each.readable().dicts()
     if each.name == "comparability":
         rows = [row for row in rows if row["status"] != "same"]
     if each.name == "reconciliation":
@@ -188,6 +196,7 @@ def _table(each: Named, title: str, wanted: Sequence[str], most: int) -> Table:
         for column in each.columns
         if column.name == name
         and not (one_pair and name == "pair")
+        and not (name == "pairs" and all(row[name] == "all" for row in rows))
         and any(row[name] is not None for row in rows)
         and not (name == "basis" and not any(is_telling(row[name]) for row in rows))
     ]
@@ -195,7 +204,7 @@ def _table(each: Named, title: str, wanted: Sequence[str], most: int) -> Table:
     return Table(
         each.name,
         title,
-        columns,
+        marked(columns),
         [tuple(row[column.name] for column in columns) for row in shown],
         len(rows) - len(shown),
         f"compare BASE TRACE --result {each.name}",

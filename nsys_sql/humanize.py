@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from decimal import Decimal
 
 ABSENT = "-"
@@ -18,7 +19,10 @@ _MOMENT = re.compile(r"(^|_)(start|end|issue|at|begin|time|first|last)_ns$")
 
 
 def cell(value: object, name: str, unit: str) -> str:
-    """One value of column `name` in its declared `unit`, for a table; NULL is `-`, never 0."""
+    """One value of column `name` in its declared `unit`, for a table; NULL is `-`, never 0.
+
+    A `+` before the unit marks a difference: an increase has its sign, as a decrease has.
+    """
     if value is None:
         return ABSENT
     if isinstance(value, bool):
@@ -26,16 +30,32 @@ def cell(value: object, name: str, unit: str) -> str:
     if isinstance(value, Decimal):
         value = float(value)
     if isinstance(value, (int, float)):
-        return _number(value, name, unit.lower())
+        text = _number(value, name, unit.lower().removeprefix("+"))
+        return signed(text, value) if unit.startswith("+") else text
     if isinstance(value, bytes):
         return value.hex()
     return clean(str(value))
+
+
+def signed(text: str, value: int | float) -> str:
+    """What was made of a difference, with its sign: `+2.1 ms`, `<+0.01%`."""
+    if not value > 0 or text in ("0", ABSENT):
+        return text
+    return f"<+{text[1:]}" if text.startswith("<") else f"+{text}"
 
 
 def unit_of(name: str) -> str:
     """The unit that a column's name ends with, as all names here do; `-` where there is none."""
     unit = name.rpartition("_")[2].lower()
     return unit if unit in {*_DURATION_NS, "pct", "bytes", "gbps", "count"} - {"s"} else "-"
+
+
+def distinct(short: Sequence[str], full: Sequence[str]) -> list[str]:
+    """Headings: the short ones, but where another column has the same one and no shorter."""
+    return [
+        long if long != brief and short.count(brief) > 1 else brief
+        for brief, long in zip(short, full, strict=True)
+    ]
 
 
 def _number(value: int | float, name: str, unit: str) -> str:

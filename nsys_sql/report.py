@@ -439,7 +439,9 @@ def _capture(
     chosen = ", ".join(
         f"{name.replace('_', '-')} {value}"
         for name, value in parameters.items()
-        if value not in (None, [], 0, "range") and not (name == "per_iteration" and value == 1)
+        if value not in (None, [], "range")
+        and not (value == 0 and name.startswith("skip_"))
+        and not (name == "per_iteration" and value == 1)
     )
     yield f"Options: {chosen}."
     warnings = facts["warnings"]

@@ -14,7 +14,7 @@ from nsys_sql.formats import is_number
 from nsys_sql.humanize import ABSENT
 from nsys_sql.pictures import Heat, Picture, Segment
 from nsys_sql.report import Advice, Part, Section, Table
-from nsys_sql.report_text import PROSE, cells, head, more, title
+from nsys_sql.report_text import PROSE, cells, heads, more, title
 
 _WIDEST = 60
 _LONG = 24
@@ -127,7 +127,7 @@ def _section(key: str, section: Section, is_rich: bool) -> Iterator[str]:
 
 
 def _table(table: Table) -> str:
-    names = [head(column.name, column.unit) for column in table.columns]
+    names = heads(table.columns)
     kinds = [' class="number"' if is_number(column) else "" for column in table.columns]
     top = "".join(
         f'<th{kind} title="{escape(column.description)}">{escape(name)}</th>'

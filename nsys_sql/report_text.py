@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import nsys_sql
 from nsys_sql import formats, humanize
-from nsys_sql.formats import is_number, pipe_text, pipes
+from nsys_sql.formats import ColumnLike, is_number, pipe_text, pipes
 from nsys_sql.report import Part, Section, Table
 
 _WIDEST = 80
@@ -38,6 +38,12 @@ def more(table: Table) -> str:
         return ""
     rows = "row" if table.left_out == 1 else "rows"
     return f"{table.left_out} more {rows}: nsys-sql {table.command or f'run {table.recipe} TRACE'}"
+
+
+def heads(columns: Sequence[ColumnLike]) -> list[str]:
+    """The columns' headings, no two alike."""
+    short = [head(column.name, column.unit) for column in columns]
+    return humanize.distinct(short, [column.name.replace("_", " ") for column in columns])
 
 
 def head(name: str, unit: str) -> str:
@@ -85,7 +91,7 @@ def _section(section: Section) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     yield f"**{table.title}** ({'result' if table.command else 'recipe'} `{table.recipe}`)"
     yield ""
-    yield pipes([head(column.name, column.unit) for column in table.columns])
+    yield pipes(heads(table.columns))
     yield pipes(["---:" if is_number(column) else "---" for column in table.columns])
     for row in cells(table, _WIDEST):
         yield pipes([pipe_text(cell) for cell in row])

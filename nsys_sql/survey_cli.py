@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import nsys_sql
 from nsys_sql import (
+    bulk,
     cache,
     commands,
     formats,
@@ -333,7 +334,10 @@ def _render(
         return "\n".join(formats.markdown(report) for report in reports)
     left = [name for name in survey.RESULTS if name not in {each.name for each in results}]
     text = render.render(
-        [_narrow(report) for report in reports],
+        [
+            _narrow(dataclasses.replace(report, rows=each.readable().rows))
+            for each, report in zip(results, reports, strict=True)
+        ],
         "table",
         width=output.width(),
         limit=options["limit"],
@@ -417,7 +421,7 @@ def _json(
 
 def _write_parquet(opened: Survey, name: str, options: Mapping[str, Any]) -> None:
     with output.binary(options["output"]) as path:
-        opened.con.table(userfacts.table(name)).write_parquet(str(path))
+        bulk.write_parquet(opened.con.table(userfacts.table(name)), path)
 
 
 def _skeleton(

@@ -141,7 +141,7 @@ def _absent(tiles: Sequence[Record], wanted: object) -> Iterator[str]:
 
 def _table(each: Named) -> Table:
     _, title, wanted, most = _TABLES.get(each.name, (0, each.question, "", _OWN_ROWS))
-    rows = each.dicts()
+    rows = each.readable().dicts()
     names = wanted.split() or [column.name for column in each.columns]
     # a column without a value says nothing, nor does a kind of communication that nobody has
     told = {

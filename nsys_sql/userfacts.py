@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_sql import userfiles
+from nsys_sql import bulk, humanize, userfiles
 from nsys_sql.adapt import literal, quote
 from nsys_sql.catalog import Catalog, Column, SqlFile, load_catalog
 from nsys_sql.errors import AnswerError, NsysSqlError, UsageError
@@ -24,6 +24,7 @@ from nsys_sql.results import Check
 if TYPE_CHECKING:
     import duckdb
 
+    from nsys_sql.formats import ColumnLike
     from nsys_sql.partition import Partition
     from nsys_sql.session import Model
 
@@ -35,9 +36,10 @@ _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|REAL|DECI
 _ANSWER = frozenset(
     {
         "metric", "position", "value", "base", "new", "delta", "delta_pct", "rank_count", "least",
-        "median", "greatest", "least_rank", "greatest_rank",
+        "median", "greatest", "least_rank", "greatest_rank", "pairs",
     }
 )  # fmt: skip
+_FIGURE = frozenset({"base", "new", "delta", "least", "median", "greatest"})
 _TRACE = frozenset({"part", "pair", "side", "member_id", "label"})
 
 
@@ -204,7 +206,7 @@ def write(model: Model, folder: Path, part: str) -> dict[str, dict[str, Any]]:
         entry: dict[str, Any] = {"digest": digest(file), "problem": None, "checks": []}
         try:
             rows = model.run(file.name).project(f"{literal(part)} AS part, *")
-            rows.write_parquet(str(folder / file_name(file.name)))
+            bulk.write_parquet(rows, folder / file_name(file.name))
             entry["checks"] = [
                 [each.name, each.status, each.detail]
                 for each in model.checks
@@ -230,6 +232,7 @@ class Loaded:
 
     results: dict[str, SqlFile] = field(default_factory=dict)
     checks: dict[str, list[Check]] = field(default_factory=dict)
+    units: dict[str, dict[str, str]] = field(default_factory=dict)  # of the figures of each
     notes: list[str] = field(default_factory=list)
 
 
@@ -284,6 +287,7 @@ def load(
                 is_user=True,
             )
             found.checks[file.name] = checks
+            found.units[file.name] = {each.name: each.unit for each in figures(file)}
     return found
 
 
@@ -296,10 +300,14 @@ def _problem(file: SqlFile, entry: Mapping[str, Any] | None) -> str | None:
     return problem
 
 
+def _has_device(file: SqlFile) -> bool:
+    return any(column.name == "device" for column in file.columns)
+
+
 def _place(file: SqlFile) -> list[str]:
     """The columns that tell a row within a trace: device, where there is one, and the key."""
-    has_device = any(column.name == "device" for column in file.columns)
-    return [*(["device"] if has_device and "device" not in file.key else []), *file.key]
+    is_told = _has_device(file) and "device" not in file.key
+    return [*(["device"] if is_told else []), *file.key]
 
 
 def _repeated(con: duckdb.DuckDBPyConnection, place: str, file: SqlFile, part: str) -> str | None:
@@ -330,20 +338,55 @@ def _long(file: SqlFile, source: str, before: str) -> str:
     )
 
 
-def _member(file: SqlFile) -> str:
-    """How a row finds the devices that it speaks for: all of its trace, if it names none."""
-    has_device = any(column.name == "device" for column in file.columns)
-    return "m.part = r.part" + (" AND m.device = r.device" if has_device else "")
+# Who a row speaks for: the device that it names, else all devices of its trace, told once.
+_RANK = "SELECT part, device, member_id, label FROM rank.member"
+_RANKS = """SELECT
+        part,
+        min(member_id) AS member_id,
+        min_by(label, member_id)
+        || CASE WHEN count(*) > 1 THEN format(' and {} more', count(*) - 1) ELSE '' END AS label,
+    FROM rank.member
+    GROUP BY part"""
+_PAIR = """SELECT
+        b.pair,
+        b.pair AS told,
+        l.label,
+        b.part AS base_part,
+        b.device AS base_device,
+        n.part AS new_part,
+        n.device AS new_device,
+    FROM pair.member AS b
+    INNER JOIN pair.member AS n ON n.pair = b.pair AND n.side = 'new'
+    LEFT JOIN pair.label AS l ON l.pair = b.pair
+    WHERE b.side = 'base'"""
+_PAIRS = """SELECT
+        min(b.pair) AS pair,
+        CASE
+            WHEN count(*) = sum(count(*)) OVER () THEN 'all'
+            ELSE string_agg(b.pair::VARCHAR, ', ' ORDER BY b.pair)
+        END AS told,
+        string_agg(DISTINCT l.label, ' | ' ORDER BY l.label) AS label,
+        b.part AS base_part,
+        n.part AS new_part,
+    FROM pair.member AS b
+    INNER JOIN pair.member AS n ON n.pair = b.pair AND n.side = 'new'
+    LEFT JOIN pair.label AS l ON l.pair = b.pair
+    WHERE b.side = 'base'
+    GROUP BY b.part, n.part"""
 
 
 def over_ranks(file: SqlFile) -> tuple[str, Sequence[Column]]:
     """How the figures of a recipe lie over the ranks of a survey."""
     keys = [quote(each.name) for each in _keys(file)]
     listed = "".join(f"{name}, " for name in keys)
-    sql = f"""WITH held AS (
+    has_device = _has_device(file)
+    sql = f"""WITH speaker AS (
+    {_RANK if has_device else _RANKS}
+),
+held AS (
     SELECT m.member_id, m.label, r.*
     FROM rank.{table(file.name)} AS r
-    INNER JOIN rank.member AS m ON {_member(file)}
+    INNER JOIN speaker AS m ON m.part = r.part{" AND m.device = r.device" if has_device else ""}
 ),
 figure AS (
 {_long(file, "held", "r.member_id, r.label")}
@@ -362,7 +405,12 @@ GROUP BY {listed}metric, position
 ORDER BY position, greatest - least DESC, {listed}metric"""
     told = (
         Column("metric", "VARCHAR", "-", "figure of the recipe, its unit in its name"),
-        Column("rank_count", "BIGINT", "-", "ranks that have it; absent is not 0"),
+        Column(
+            "rank_count",
+            "BIGINT",
+            "-",
+            f"{'ranks' if has_device else 'traces'} that have it; absent is not 0",
+        ),
         Column("least", "DOUBLE", "-", "least of them"),
         Column("median", "DOUBLE", "-", "median of them"),
         Column("greatest", "DOUBLE", "-", "greatest of them"),
@@ -376,14 +424,19 @@ def over_pairs(file: SqlFile) -> tuple[str, Sequence[Column]]:
     """How the figures of a recipe changed from the base to the new side."""
     keys = [quote(each.name) for each in _keys(file)]
     listed = "".join(f"{name}, " for name in keys)
+    has_device = _has_device(file)
     sides = "\n    UNION ALL\n".join(
-        f"    SELECT m.pair, m.side, r.* FROM {side}.{table(file.name)} AS r\n"
-        f"    INNER JOIN pair.member AS m ON m.side = '{side}' AND {_member(file)}\n"
-        "    WHERE m.pair IS NOT NULL"
+        f"    SELECT p.pair, '{side}' AS side, r.* FROM {side}.{table(file.name)} AS r\n"
+        f"    INNER JOIN speaker AS p ON p.{side}_part = r.part"
+        + (f" AND p.{side}_device = r.device" if has_device else "")
         for side in ("base", "new")
     )
     last = "".join(f", b.{name}" for name in keys)
-    sql = f"""WITH held AS (
+    shown = "pair" if has_device else "pairs"
+    sql = f"""WITH speaker AS (
+    {_PAIR if has_device else _PAIRS}
+),
+held AS (
 {sides}
 ),
 figure AS (
@@ -398,12 +451,12 @@ beside AS (
     GROUP BY pair, {listed}metric, position
 )
 SELECT
-    b.pair, {"".join(f"b.{name}, " for name in keys)}b.metric, b.base, b.new,
+    p.told AS {shown}, {"".join(f"b.{name}, " for name in keys)}b.metric, b.base, b.new,
     b.new - b.base AS delta,
     100 * (b.new - b.base) / nullif(b.base, 0) AS delta_pct,
-    l.label,
+    p.label,
 FROM beside AS b
-LEFT JOIN pair.label AS l ON l.pair = b.pair
+INNER JOIN speaker AS p ON p.pair = b.pair
 WHERE b.base IS NOT NULL OR b.new IS NOT NULL
 ORDER BY b.pair, b.position, abs(coalesce(b.new, 0) - coalesce(b.base, 0)) DESC{last}"""
     told = (
@@ -414,5 +467,35 @@ ORDER BY b.pair, b.position, abs(coalesce(b.new, 0) - coalesce(b.base, 0)) DESC{
         Column("delta_pct", "DOUBLE", "pct", "of the base"),
         Column("label", "VARCHAR", "-", "what both sides do not have in common"),
     )
-    pair = Column("pair", "BIGINT", "-", "devices or ranks that were compared, see members")
+    pair = (
+        Column("pair", "BIGINT", "-", "devices or ranks that were compared, see members")
+        if has_device
+        else Column("pairs", "VARCHAR", "-", "pairs that it speaks for, `all` where for every one")
+    )
     return sql, (pair, *_keys(file), *told)
+
+
+def readable(
+    columns: Sequence[ColumnLike], rows: Iterable[Sequence[Any]], units: Mapping[str, str]
+) -> list[tuple[Any, ...]]:
+    """Rows as a person reads them: each figure, as text, in the unit that its recipe declares.
+
+    `units` are those of the figures. Without any, the rows are none of a recipe over traces.
+    """
+    if not units:
+        return [tuple(row) for row in rows]
+    names = [column.name for column in columns]
+    at = names.index("metric")
+
+    def text(name: str, value: object, metric: str) -> object:
+        if name not in _FIGURE or value is None:
+            return value
+        sign = "+" if name == "delta" else ""
+        if isinstance(value, float) and value.is_integer():  # a number of things, say
+            value = int(value)
+        return humanize.cell(value, metric, sign + units[metric])
+
+    return [
+        tuple(text(name, value, row[at]) for name, value in zip(names, row, strict=True))
+        for row in rows
+    ]

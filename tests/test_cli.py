@@ -183,6 +183,28 @@ def test_run_formats_hold_the_same_rows(call, trace, tmp_path):
     assert os.listdir(tmp_path) == ["out.parquet"]
 
 
+def test_parquet_holds_sums_as_they_are(call, trace, tmp_path):
+    """DuckDB writes HUGEINT as DOUBLE, which rounds beyond 2^53."""
+    import duckdb
+
+    target, exact = tmp_path / "out.parquet", 9007199254740993
+    query = (
+        f"SELECT 1 AS one, {exact}::HUGEINT AS t, -{exact}::HUGEINT AS t, NULL::UHUGEINT AS none, "
+        f"[{exact}::UHUGEINT] AS l, {{'HUGEINT': {exact}::HUGEINT}} AS s"
+    )
+    assert call("sql", trace, query, "-o", target) == (0, "", "")
+    found = duckdb.sql(f"FROM '{target}'")
+    assert [str(each) for each in found.types] == [
+        "INTEGER", *["DECIMAL(38,0)"] * 3, "DECIMAL(38,0)[]", "STRUCT(HUGEINT DECIMAL(38,0))",
+    ]  # fmt: skip
+    assert found.fetchall() == [(1, exact, -exact, None, [exact], {"HUGEINT": exact})]
+    code, out, err = call("sql", trace, f"SELECT {2**127 - 1}::HUGEINT AS t", "-o", target)
+    assert (code, out, err.count("\n")) == (2, "", 1) and "more than 38 digits" in err
+    assert found.fetchall() == [(1, exact, -exact, None, [exact], {"HUGEINT": exact})]
+    _, out, _ = call("sql", trace, f"SELECT {2**127 - 1}::HUGEINT AS t", "--format", "json")
+    assert json.loads(out)["rows"] == [{"t": 2**127 - 1}]
+
+
 def test_parquet_goes_to_a_pipe(trace):
     command = [sys.executable, "-m", "nsys_sql", "run", "budget", trace, "--format", "parquet"]
     done = subprocess.run(command, capture_output=True, check=True)

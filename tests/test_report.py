@@ -18,7 +18,16 @@ from nsys_sql.catalog import Column
 from nsys_sql.cli import execute
 from nsys_sql.commands import trace_facts
 from nsys_sql.formats import Report
-from nsys_sql.report import SECTIONS, Part, Shown, _advice, _communication, _table, _verdict
+from nsys_sql.report import (
+    SECTIONS,
+    Part,
+    Shown,
+    _advice,
+    _capture,
+    _communication,
+    _table,
+    _verdict,
+)
 from nsys_sql.report import part as make
 from tracebuilder import TraceBuilder
 
@@ -249,3 +258,12 @@ def test_a_long_iteration_is_capped(fixture_sqlite: Any) -> None:
     assert len(few) <= 40 < len(whole)
     assert sum(row[9] for row in few) == len(whole)
     assert sum(row[8] for row in few) == pytest.approx(sum(row[8] for row in whole))
+
+
+def test_every_option_that_changes_the_numbers_is_told() -> None:
+    """A 0 among them: device 0 is a choice, no warm-up step is none."""
+    facts = dict.fromkeys(("path", "capture_version", "product_version", "schema_version"))
+    given = {"anchor": "auto", "device": 0, "skip_first": 0, "skip_last": 2, "per_iteration": 1}
+    given |= {"iterations": None, "window": "range", "taxonomy": [], "min_us": 0}
+    told = [*_capture(facts | {"warnings": []}, given, {})]
+    assert "Options: anchor auto, device 0, skip-last 2, min-us 0." in told

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from conftest import ROOT
-from nsys_sql import partition, userfacts, userfiles
+from nsys_sql import catalog, partition, userfacts, userfiles
 from nsys_sql.cli import execute
 from nsys_sql.options import Options
 from test_user_recipes import installed
@@ -208,6 +208,90 @@ def test_a_name_with_a_dash_and_no_device(traces, parts, tmp_path, capsys) -> No
     assert rows == [("kernel", 900_000, 1_050_000)]
     assert execute(["survey", *given, "--result", "all_work", "-o", str(target)]) == 0
     assert duckdb.sql(f"SELECT rank_count, greatest FROM '{target}'").fetchall() == [(2, 1_050_000)]
+
+
+def test_whole_trace_figures_of_two_devices_are_told_once(tmp_path, parts, capsys) -> None:
+    """And are read as `run` shows them: the one recipe without a device, the other with one."""
+    for name, length in (("base", 100), ("new", 150)):
+        trace = TraceBuilder()
+        for step in range(3):
+            at = step * MS
+            trace.nvtx(at, at + 900 * US, f"step {step}")
+            for device in (0, 1):
+                corr, begin = 2 * step + device + 1, at + (10 + device) * US
+                trace.call(at + US, at + 2 * US, corr=corr)
+                trace.kernel(begin, begin + length * US + 1, "ampere_sgemm_128x64_tn",
+                             device=device, corr=corr)  # fmt: skip
+        trace.write(tmp_path / f"{name}.sqlite")
+    text = (
+        "-- whole — how much is there?\n--\n-- @grain one row per class\n-- @key class\n"
+        "-- @column class VARCHAR - class\n-- @column work DOUBLE ms its unit is not in its name\n"
+        "-- @column kernels BIGINT count kernels\n"
+        "SELECT class, 128361.065::DOUBLE AS work, 12345 * count(*) AS kernels\n"
+        "FROM nsys.op GROUP BY class ORDER BY class;\n"
+    )
+    mine = write(tmp_path / "mine", work=WORK, whole=text)
+    names = [str(tmp_path / "base.sqlite"), str(tmp_path / "new.sqlite")]
+    given = [*names, "--recipes", str(mine), *ANCHOR, *parts]
+    assert execute(["compare", *given, "--result", "whole", "--format", "csv"]) == 0
+    rows = table(capsys)
+    assert [(r["pairs"], r["metric"], float(r["base"]), float(r["delta"])) for r in rows] == [
+        ("all", "work", 128361.065, 0), ("all", "kernels", 6 * 12345, 0),
+    ]  # fmt: skip
+    assert execute(["compare", *given, "--result", "work", "--format", "csv"]) == 0
+    assert [row["pair"] for row in table(capsys)] == ["0", "0", "1", "1"]
+    assert execute(["survey", *given, "--result", "whole", "--format", "csv"]) == 0
+    assert [(r["rank_count"], r["least_rank"]) for r in table(capsys)] == [
+        ("2", "report 1 device 0 and 1 more")
+    ] * 2
+    page = tmp_path / "page.md"
+    for command, count in (("compare", 2), ("survey", 3)):
+        assert execute([command, *given, "--result", "whole"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.count("128.4 s") == count and shown.count("74,070") == count, shown
+        assert execute([command, *given, "-o", str(page)]) == 0
+        shown = page.read_text(encoding="utf-8")
+        assert shown.count("128.4 s") == count and shown.count("74,070") == count, shown
+    assert execute(["compare", *given, "--result", "work"]) == 0
+    assert "100.0 us  150.0 us  +50.00 us" in capsys.readouterr().out
+
+
+def test_rows_without_a_device_speak_for_the_pairs_of_their_traces(tmp_path) -> None:
+    text = (
+        "-- whole — how much?\n--\n-- @grain one row per class\n-- @key class\n"
+        "-- @column class VARCHAR - class\n-- @column work_ns BIGINT ns work\n"
+        "SELECT 'a' AS class, 1::BIGINT AS work_ns ORDER BY class;\n"
+    )
+    file = catalog.parse("recipe", write(tmp_path / "mine", whole=text) / "whole.sql")
+    con = duckdb.connect()
+    con.execute("CREATE SCHEMA base; CREATE SCHEMA new; CREATE SCHEMA pair; CREATE SCHEMA rank")
+    con.execute("CREATE TABLE pair.member (pair BIGINT, side VARCHAR, part VARCHAR, device BIGINT)")
+    con.execute(
+        "CREATE TABLE pair.label AS FROM (VALUES (0, 'x'), (1, 'y'), (2, NULL)) t(pair, label)"
+    )
+    con.execute(
+        "CREATE TABLE rank.member AS SELECT pair AS member_id, part, 0 AS device, 'rank ' || pair "
+        "AS label FROM (VALUES (0, 'p'), (1, 'p'), (2, 'q'), (3, 'p')) t(pair, part)"
+    )
+    # the base has one trace of two devices and one of one; the last device has no counterpart
+    for side in ("base", "new"):
+        con.execute(
+            f"INSERT INTO pair.member VALUES (0, '{side}', 'p', 0), (1, '{side}', 'p', 1), "
+            f"(2, '{side}', 'q', 0), (NULL, '{side}', 'q', 1)"
+        )
+    for schema, work in (("base", 1), ("new", 3), ("rank", 5)):
+        con.execute(
+            f"CREATE TABLE {schema}.result_whole AS FROM (VALUES ('p', 'a', {work}), "
+            f"('q', 'a', {work})) t(part, class, work_ns)"
+        )
+    rows = con.execute(userfacts.over_pairs(file)[0]).fetchall()
+    assert [row[:1] + row[3:6] + row[7:] for row in rows] == [
+        ("0, 1", 1, 3, 2, "x | y"), ("2", 1, 3, 2, None),
+    ]  # fmt: skip
+    con.execute("DELETE FROM pair.member WHERE pair = 2")
+    assert [row[0] for row in con.execute(userfacts.over_pairs(file)[0]).fetchall()] == ["all"]
+    (row,) = con.execute(userfacts.over_ranks(file)[0]).fetchall()
+    assert row == ("a", "work_ns", 2, 5, 5, 5, "rank 0 and 2 more", "rank 0 and 2 more")
 
 
 def test_partitions_know_which_recipes_they_hold(traces, tmp_path) -> None:

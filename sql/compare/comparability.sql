@@ -11,7 +11,7 @@
 -- @column base VARCHAR - value of the base
 -- @column new VARCHAR - value of the new side
 -- @column pairs VARCHAR - pairs it holds for, `all` where for every one
--- @column detail VARCHAR - what it means
+-- @column detail VARCHAR - what it means, or what was looked at; NULL where the same says it all
 -- @invariant known_status status IN ('same', 'differs', 'refused', 'unknown')
 -- @pitfall 3, 4, 25, 27
 SELECT
@@ -24,7 +24,7 @@ SELECT
         WHEN bool_or(pair IS NULL)
             OR count(DISTINCT pair) = (SELECT count(*) FROM pair.window WHERE side = 'base')
             THEN 'all'
-        ELSE string_agg(DISTINCT pair::VARCHAR, ', ' ORDER BY pair::VARCHAR)
+        ELSE array_to_string(list_sort(list(DISTINCT pair)), ', ')
     END AS pairs,
     detail,
 FROM pair.condition

@@ -2,8 +2,9 @@
 --
 -- Blocking is only claimed for a dependency that the trace shows. Where a wait has no record, was
 -- paired by inference, or where the kernel that ends a gap has no launch or belongs to a graph,
--- more of the time may be blocking. The shares are of the time without compute in gaps that
--- touch a steady window.
+-- more of the time may be blocking. Where a launch is missing nothing counts as launch-starved, so
+-- what the host was late with stands in blocking and dependency-stalled, and those may be less as
+-- well. The shares are of the time without compute in gaps that touch a steady window.
 --
 -- @reads   nsys.gap_cut, nsys.steady
 -- @pitfall 8, 21
@@ -34,7 +35,13 @@ SELECT
     || string_agg(
         format('{} {:.1f} % ({} gaps)', evidence, pct, gaps), ', ' ORDER BY pct DESC, evidence
     )
-    || '; implicit synchronisation of the default stream is not modelled' AS note,
+    || '; implicit synchronisation of the default stream is not modelled'
+    || CASE
+        WHEN bool_or(evidence = 'no_launch')
+            THEN '. In the gaps without a launch launch_starved is a lower bound as well: what the '
+                || 'host was late with stands in blocking and dependency_stalled there'
+        ELSE ''
+    END AS note,
 FROM share
 GROUP BY device
 ORDER BY device;

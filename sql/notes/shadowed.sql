@@ -9,5 +9,7 @@ SELECT
     ) AS note,
 FROM nsys.budget_window
 GROUP BY device
-HAVING sum(launch_starved_shadowed_ns) > 0
+-- what rounds to 0.0 % is nothing to be told of
+HAVING sum(launch_starved_shadowed_ns) >= 0.0005 * sum(launch_starved_ns)
+    AND sum(launch_starved_shadowed_ns) > 0
 ORDER BY device;

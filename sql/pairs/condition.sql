@@ -1,7 +1,8 @@
 -- condition — what do the two sides of each pair have in common, and what not?
 --
 -- Statuses: `same`; `differs`, which labels the deltas; `refused`, which forbids them; `unknown`,
--- where at least one side does not tell. Nothing that is unknown counts as the same.
+-- where at least one side does not tell. Nothing that is unknown counts as the same. The detail
+-- says what a difference means; what is the same has none, unless it says what was looked at.
 --
 -- @grain  one row per pair (NULL: the whole comparison), topic and aspect
 -- @reads  pair.scope, pair.asked, pair.trace, pair.member, pair.model_part, pair.content_pair,
@@ -63,18 +64,23 @@ found AS (
         base_count::VARCHAR AS base,
         new_count::VARCHAR AS new,
         CASE WHEN base_count = new_count THEN 'same' ELSE 'refused' END AS status,
-        'the work of an iteration is spread differently: nothing has a counterpart' AS detail,
+        CASE
+            WHEN base_count <> new_count
+                THEN 'the work of an iteration is spread differently: nothing has a counterpart'
+        END AS detail,
     FROM pair.scope
     UNION ALL
     SELECT NULL, 11, 'topology', 'ranks', base_ranks, new_ranks,
         CASE WHEN base_ranks = new_ranks THEN 'same' ELSE 'refused' END,
-        'other ranks of the run: ranks have different work'
+        CASE
+            WHEN base_ranks <> new_ranks THEN 'other ranks of the run: ranks have different work'
+        END
     FROM pair.scope
     WHERE base_ranks IS NOT NULL AND new_ranks IS NOT NULL
     UNION ALL
     SELECT NULL, 12, 'topology', 'world size', base_world::VARCHAR, new_world::VARCHAR,
         CASE WHEN base_world = new_world THEN 'same' ELSE 'refused' END,
-        'another number of ranks in the run'
+        CASE WHEN base_world <> new_world THEN 'another number of ranks in the run' END
     FROM pair.scope
     WHERE base_world IS NOT NULL AND new_world IS NOT NULL
     UNION ALL
@@ -85,8 +91,8 @@ found AS (
             ELSE 'refused'
         END,
         CASE
-            WHEN base_anchor <> new_anchor AND is_meant
-                THEN 'one for each side was asked for: taken to mean the same'
+            WHEN base_anchor = new_anchor THEN NULL
+            WHEN is_meant THEN 'one for each side was asked for: taken to mean the same'
             ELSE 'an iteration does not mean the same on both sides'
         END
     FROM both_asked
@@ -99,7 +105,8 @@ found AS (
             ELSE 'differs'
         END,
         CASE
-            WHEN name = 'per iteration' AND is_meant AND base IS DISTINCT FROM new
+            WHEN base IS NOT DISTINCT FROM new THEN NULL
+            WHEN name = 'per iteration' AND is_meant
                 THEN 'with an anchor of its own for each side: taken to mean the same'
             WHEN name IN ('per iteration', 'window')
                 THEN 'an iteration does not mean the same on both sides'
@@ -198,6 +205,7 @@ found AS (
         CASE
             WHEN base IS NULL AND new IS NULL THEN 'neither report tells'
             WHEN base IS NULL OR new IS NULL THEN 'one of the reports does not tell'
+            WHEN base = new AND name IN ('recorded', 'CUDA graphs', 'GPU', 'CPU') THEN NULL
             WHEN name = 'recorded' THEN 'a table without rows is usually left out of an export'
             WHEN name = 'CUDA graphs' THEN 'launches and gaps of graphs are seen otherwise'
             WHEN name IN ('GPU', 'CPU') THEN 'another machine'
@@ -212,8 +220,8 @@ found AS (
         END,
         CASE
             WHEN (coalesce(b.weak, 0) > 0.5) <> (coalesce(n.weak, 0) > 0.5)
-                THEN 'blocking is a lower bound on one side only: its difference is one of the '
-                    || 'captures'
+                THEN 'launches or dependencies are unknown on one side only: the differences of '
+                    || 'launch_starved and blocking are those of the captures'
             ELSE 'shares of all gaps; both sides are explained about equally well'
         END
     FROM evidence_share AS b

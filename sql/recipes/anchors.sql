@@ -4,10 +4,13 @@
 -- The best one is checked against the best one of another kind; where the two imply different
 -- step times, auto takes none. A period runs from start to start. Share is the time of the
 -- operations that start inside the windows, summed, of that of all operations of the device.
--- Variation and steadiness leave the first period out where there are three or more.
+-- Variation and steadiness leave the first period out where there are three or more. A table shows
+-- the first ten ranks, and others that auto has nothing against; with --limit 0, and in every other
+-- format, stand all of them, and their whole patterns in the latter.
 --
 -- @grain      one row per rank, device
 -- @reads      nsys.anchor_candidate, nsys.anchor_choice
+-- @param      device            BIGINT = NULL  the only device to report; auto looks at all of them
 -- @column     rank              BIGINT   -    order of preference, from 1
 -- @column     kind              VARCHAR  -    nvtx, nccl or kernel
 -- @column     pattern           VARCHAR  -    anchor pattern
@@ -24,6 +27,9 @@
 -- @column     verdict           VARCHAR  -    what auto makes of it
 -- @invariant  ordered           min_period_ns IS NULL OR min_period_ns <= median_period_ns
 -- @invariant  share             share_pct IS NULL OR share_pct BETWEEN 0 AND 100
+WITH params AS (
+    SELECT getvariable('device')::BIGINT AS device
+)
 SELECT
     a.rank,
     a.kind,
@@ -51,4 +57,6 @@ SELECT
     END AS verdict
 FROM nsys.anchor_candidate AS a
 CROSS JOIN nsys.anchor_choice AS c
+CROSS JOIN params AS p
+WHERE p.device IS NULL OR a.device = p.device
 ORDER BY a.rank, a.device;

@@ -369,6 +369,11 @@ launch_fact AS (
     CROSS JOIN called AS c
 ),
 -- ------------------------------------------------------------------ graphs
+recorded AS (
+    SELECT bool_or(is_present) AS is_present
+    FROM nsys.capability
+    WHERE relation IN ('kernel', 'memcpy', 'memset', 'graph_exec')
+),
 graph_fact AS (
     SELECT 90, 'graphs', 'graph launches', CASE WHEN c.is_present THEN g.launches::VARCHAR END,
         CASE WHEN c.is_present THEN 'ok' ELSE 'missing' END,
@@ -378,17 +383,34 @@ graph_fact AS (
     FROM nsys.capture_graph AS g
     CROSS JOIN called AS c
     UNION ALL
-    SELECT 91, 'graphs', 'operations of traced nodes', node_ops::VARCHAR, 'ok',
-        CASE WHEN node_ops > 0 THEN 'many operations share one launch: per-kernel launch times and '
-            || 'call sites do not exist inside graphs' END, NULL
-    FROM nsys.capture_graph
+    SELECT 91, 'graphs', 'operations of traced nodes',
+        CASE WHEN r.is_present THEN g.node_ops::VARCHAR END,
+        CASE WHEN r.is_present THEN 'ok' ELSE 'missing' END,
+        CASE
+            WHEN NOT r.is_present THEN 'no device operation was recorded: whether nodes ran '
+                || 'cannot be told'
+            WHEN g.node_ops > 0 THEN 'many operations share one launch: per-kernel launch times '
+                || 'and call sites do not exist inside graphs'
+        END,
+        CASE WHEN NOT r.is_present THEN 'nsys profile --trace=cuda' END
+    FROM nsys.capture_graph AS g
+    CROSS JOIN recorded AS r
     UNION ALL
-    SELECT 92, 'graphs', 'executions traced as a whole', whole_ops::VARCHAR,
-        CASE WHEN whole_ops > 0 THEN 'warn' ELSE 'ok' END,
-        CASE WHEN whole_ops > 0 THEN 'they count as compute: kernels, communication and gaps '
-            || 'inside cannot be told' END,
-        CASE WHEN whole_ops > 0 THEN 'nsys profile --cuda-graph-trace=node' END
-    FROM nsys.capture_graph
+    SELECT 92, 'graphs', 'executions traced as a whole',
+        CASE WHEN r.is_present THEN g.whole_ops::VARCHAR END,
+        CASE WHEN NOT r.is_present THEN 'missing' WHEN g.whole_ops > 0 THEN 'warn' ELSE 'ok' END,
+        CASE
+            WHEN NOT r.is_present THEN 'no device operation was recorded: whether graphs ran '
+                || 'cannot be told'
+            WHEN g.whole_ops > 0 THEN 'they count as compute: kernels, communication and gaps '
+                || 'inside cannot be told'
+        END,
+        CASE
+            WHEN NOT r.is_present THEN 'nsys profile --trace=cuda'
+            WHEN g.whole_ops > 0 THEN 'nsys profile --cuda-graph-trace=node'
+        END
+    FROM nsys.capture_graph AS g
+    CROSS JOIN recorded AS r
     UNION ALL
     SELECT 93, 'graphs', 'launches without any device row', g.blind::VARCHAR,
         CASE WHEN g.blind > 0 THEN 'warn' ELSE 'ok' END,
@@ -473,7 +495,8 @@ wait_fact AS (
         CASE WHEN has_sync THEN (total - found)::VARCHAR END,
         CASE WHEN NOT has_sync THEN 'missing' WHEN total > found THEN 'warn' ELSE 'ok' END,
         CASE WHEN total > found
-            THEN format('{:.1f} % of waits have no record in the trace: blocking is a lower bound',
+            THEN format('{:.1f} % of waits have no record in the trace: blocking is a lower bound '
+                || 'in gaps that end behind one (see evidence in gaps)',
                 100 * (total - found) / total) END,
         CASE WHEN total > found THEN CASE WHEN has_records
             THEN 'a capture range that begins before the records do'

@@ -15,14 +15,18 @@
 -- rows of a device add up to `launch_starved` of its budget in every iteration.
 --
 -- nvtx_path is the path of push/pop ranges open on that thread at the time, numbers folded to `*`,
--- down to the eighth level.
+-- down to the eighth level. Rows that hold less than `min_pct` of the launch-starved time of their
+-- device are one row, `rest`, the last of the device; its figures are those of their sum.
 --
 -- @grain   one row per device, activity, function and path
 -- @reads   nsys.steady, nsys.stall_window, nsys.range_path
 -- @needs   kernel, api_call
+-- @param   min_pct DOUBLE = 1 [0, 100] share of the launch-starved time of the device from which
+--     a row stands by itself; 0 for all
 -- @column  device BIGINT - physical GPU that starved
--- @column  activity VARCHAR - synchronise, memory, launch, call, os_runtime, host_code, unknown
--- @column  function VARCHAR - outermost call that the thread was in, NULL for host_code
+-- @column  activity VARCHAR - synchronise, memory, launch, call, os_runtime, host_code, unknown;
+--     rest: all that is small
+-- @column  function VARCHAR - outermost call that the thread was in, NULL for host_code and rest
 -- @column  nvtx_path VARCHAR - NVTX ranges open on the thread, NULL outside all ranges
 -- @column  count DOUBLE count stretches of such time that begin in an iteration, median
 -- @column  median_ms DOUBLE ms launch-starved time in an iteration, median
@@ -34,21 +38,59 @@
 -- @column  n BIGINT - steady iterations
 -- @invariant idle_in_starved device_idle_ms <= median_ms
 -- @pitfall 11
-WITH windows AS (
+WITH params AS (
+    SELECT coalesce(getvariable('min_pct')::DOUBLE, 1) AS min_pct
+),
+windows AS (
     SELECT device, count(*) AS n, median(end_ns - start_ns) AS median_ns
     FROM nsys.steady
     GROUP BY device
 ),
-stall AS (
-    SELECT device, activity, name, path_no, list(count) AS counts,
-        sum(starved_ns)::BIGINT AS total_ns, list(starved_ns) AS in_windows,
-        list(starved_ns - busy_ns) AS idle_in_windows
+share AS (
+    SELECT device, activity, name, path_no,
+        100 * sum(starved_ns) / sum(sum(starved_ns)) OVER (PARTITION BY device) AS pct
     FROM nsys.stall_window
     GROUP BY device, activity, name, path_no
+),
+-- one small row may as well stand by itself
+kept AS (
+    SELECT s.*,
+        s.pct < p.min_pct
+        AND sum((s.pct < p.min_pct)::BIGINT) OVER (PARTITION BY s.device) > 1 AS is_small
+    FROM share AS s
+    CROSS JOIN params AS p
+),
+-- what is small in one row of each window, so that medians are those of the sum
+stalled AS (
+    SELECT
+        s.device,
+        s.iteration,
+        k.is_small,
+        CASE WHEN k.is_small THEN 'rest' ELSE s.activity END AS activity,
+        CASE WHEN NOT k.is_small THEN s.name END AS name,
+        CASE WHEN NOT k.is_small THEN s.path_no END AS path_no,
+        sum(s.count)::BIGINT AS count,
+        sum(s.starved_ns)::BIGINT AS starved_ns,
+        sum(s.busy_ns)::BIGINT AS busy_ns,
+    FROM nsys.stall_window AS s
+    INNER JOIN kept AS k
+        ON k.device = s.device
+        AND k.activity = s.activity
+        AND k.name IS NOT DISTINCT FROM s.name
+        AND k.path_no IS NOT DISTINCT FROM s.path_no
+    GROUP BY ALL
+),
+stall AS (
+    SELECT device, is_small, activity, name, path_no, list(count) AS counts,
+        sum(starved_ns)::BIGINT AS total_ns, list(starved_ns) AS in_windows,
+        list(starved_ns - busy_ns) AS idle_in_windows
+    FROM stalled
+    GROUP BY device, is_small, activity, name, path_no
 ),
 measured AS (
     SELECT
         s.device,
+        s.is_small,
         s.activity,
         s.name AS function,
         p.path AS nvtx_path,
@@ -80,4 +122,4 @@ SELECT
     100 * total_ns / device_ns AS pct_of_starved,
     n,
 FROM measured
-ORDER BY device, total_ns DESC, activity, function, path_no;
+ORDER BY device, is_small, total_ns DESC, activity, function, path_no;

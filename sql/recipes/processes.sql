@@ -9,7 +9,8 @@
 -- @column  pid BIGINT - operating system process id
 -- @column  devices VARCHAR - devices it drives
 -- @column  kernel_count BIGINT count kernels
--- @column  copy_count BIGINT count memory copies and sets
+-- @column  copy_count BIGINT count memory copies
+-- @column  set_count BIGINT count memory sets
 -- @column  graph_count BIGINT count CUDA graph executions that were traced as a whole
 -- @column  call_count BIGINT count CUDA API calls
 -- @column  range_count BIGINT count NVTX rows
@@ -20,7 +21,8 @@ WITH work AS (
         process & 16777215 AS pid,
         string_agg(DISTINCT device, ', ' ORDER BY device) AS devices,
         count(*) FILTER (WHERE kind = 'kernel') AS kernel_count,
-        count(*) FILTER (WHERE kind IN ('memcpy', 'memset')) AS copy_count,
+        count(*) FILTER (WHERE kind = 'memcpy') AS copy_count,
+        count(*) FILTER (WHERE kind = 'memset') AS set_count,
         count(*) FILTER (WHERE kind = 'graph') AS graph_count,
     FROM nsys.op
     GROUP BY process & 16777215
@@ -54,6 +56,7 @@ SELECT
     w.devices,
     CASE WHEN 'kernel' IN (FROM captured) THEN coalesce(w.kernel_count, 0) END AS kernel_count,
     CASE WHEN 'memcpy' IN (FROM captured) THEN coalesce(w.copy_count, 0) END AS copy_count,
+    CASE WHEN 'memset' IN (FROM captured) THEN coalesce(w.set_count, 0) END AS set_count,
     CASE WHEN 'graph_exec' IN (FROM captured) THEN coalesce(w.graph_count, 0) END AS graph_count,
     CASE WHEN 'api_call' IN (FROM captured) THEN coalesce(c.call_count, 0) END AS call_count,
     CASE WHEN 'nvtx' IN (FROM captured) THEN coalesce(r.range_count, 0) END AS range_count,

@@ -96,6 +96,8 @@ evidence AS (
         100 * sum(c.end_ns - c.start_ns) FILTER (
             WHERE c.evidence IN ('unresolved', 'inferred', 'no_launch', 'graph')
         ) / sum(c.end_ns - c.start_ns) AS unknown_pct,
+        100 * sum(c.end_ns - c.start_ns) FILTER (WHERE c.evidence = 'no_launch')
+            / sum(c.end_ns - c.start_ns) AS no_launch_pct,
     FROM nsys.gap_cut AS c
     INNER JOIN step AS s
         ON s.device = c.device AND c.start_ns < s.end_ns AND c.end_ns > s.start_ns
@@ -123,6 +125,12 @@ limit_text AS (
         || 'in gaps whose launch or dependencies are not fully known', unknown_pct)
     FROM evidence
     WHERE unknown_pct > 0
+    UNION ALL
+    SELECT device, 2, format('launch-starved is a lower bound: {:.0f} % of the time without compute '
+        || 'lies in gaps without a launch, and what the host was late with there stands in '
+        || 'blocking and dependency-stalled', no_launch_pct)
+    FROM evidence
+    WHERE no_launch_pct > 0
     UNION ALL
     SELECT device, 3, 'whole CUDA graphs count as compute, what ran inside is not in the trace'
     FROM top_class

@@ -39,7 +39,20 @@ WITH candidate AS (
                 THEN ' (--per-iteration ' || any_value(c.per_iteration) || ')'
             ELSE ''
         END
-        || ' every ' || nsys.duration_text(any_value(c.step_ns)) AS text
+        || ' every ' || nsys.duration_text(any_value(c.step_ns)) AS text,
+        -- The option as a shell wants it, with the whole name: one with its middle cut out would
+        -- be another anchor.
+        CASE
+            WHEN length(c.pattern) <= 2000
+                THEN ', such as --anchor '''
+                    || replace(c.kind || ':' || c.pattern, '''', '''\''''') || ''''
+                    || CASE
+                        WHEN any_value(c.per_iteration) > 1
+                            THEN ' --per-iteration ' || any_value(c.per_iteration)
+                        ELSE ''
+                    END
+            ELSE ''
+        END AS option
     FROM nsys.anchor_candidate AS c
     GROUP BY c.kind, c.pattern
 ),
@@ -150,7 +163,8 @@ listed AS (
     SELECT
         count(*) AS candidates,
         (SELECT count(*) FROM nsys.drive AS d) AS devices,
-        string_agg(c.text, ', ' ORDER BY c.rank) FILTER (c.rank <= 3) AS text
+        string_agg(c.text, ', ' ORDER BY c.rank) FILTER (c.rank <= 3) AS text,
+        arg_min(c.option, c.rank) AS option
     FROM candidate AS c
 )
 SELECT
@@ -171,10 +185,11 @@ SELECT
             THEN 'no candidate anchor: no NVTX range and no kernel recurs; pass one with --anchor'
         WHEN b.kind IS NULL
             THEN 'no candidate anchor is trustworthy: ' || l.text || '; pass one with --anchor'
+                || l.option
         WHEN r.kind IS NULL THEN b.text || ', not cross-checked'
         WHEN v.is_agreed THEN b.text || ', agrees with ' || r.text
         ELSE 'candidate anchors disagree: ' || b.text || ', ' || r.text
-            || '; pass one with --anchor'
+            || '; pass one with --anchor' || b.option
     END AS message
 FROM listed AS l
 LEFT JOIN best AS b ON true

@@ -2,13 +2,17 @@
 --
 -- @grain  one row per device with operations
 -- @reads  nsys.stream_item, nsys.iteration, nsys.window_segment, nsys.steady, nsys.segment
+-- @param  device BIGINT = NULL the only device to report
 -- @column device          BIGINT  - physical GPU
 -- @column anchor          VARCHAR - anchor of the windows, NULL where there is none
 -- @column steady_windows  BIGINT  - steady windows
 -- @column dropped         VARCHAR - how many windows were dropped for which reason, NULL for none
 -- @column kernels         BIGINT  - kernels on the device
 -- @column outside_kernels BIGINT  - those that start in no steady window
-WITH dropped AS (
+WITH params AS (
+    SELECT getvariable('device')::BIGINT AS device
+),
+dropped AS (
     SELECT device, string_agg(n || ' ' || status, ', ' ORDER BY status) AS dropped
     FROM (
         SELECT device, status, count(*) AS n
@@ -37,10 +41,11 @@ inside AS (
     GROUP BY o.device
 ),
 total AS (
-    SELECT device, count(*) FILTER (WHERE kind = 0) AS n
-    FROM nsys.stream_item
-    WHERE kind < 4
-    GROUP BY device
+    SELECT i.device, count(*) FILTER (WHERE i.kind = 0) AS n
+    FROM nsys.stream_item AS i
+    INNER JOIN params AS p ON p.device IS NULL OR i.device = p.device
+    WHERE i.kind < 4
+    GROUP BY i.device
 )
 SELECT
     t.device,

@@ -7,15 +7,11 @@
 --
 -- @grain   one row per pattern, name_id
 -- @reads   nsys.stream_item, nsys.kernel_name
--- @param   device  BIGINT = NULL  the only device to report
 -- @column  kind      VARCHAR  -  nccl or kernel
 -- @column  pattern   VARCHAR  -  anchor pattern
 -- @column  strength  BIGINT   -  3 collectives, 4 optimizer kernels, 5 other kernels
 -- @column  name_id   BIGINT   -  a name that the pattern matches
-WITH params AS (
-    SELECT getvariable('device')::BIGINT AS device
-),
-used AS (
+WITH used AS (
     SELECT
         o.device,
         o.kind,
@@ -24,7 +20,6 @@ used AS (
         min(o.start_ns) AS first_ns,
         max(o.start_ns) AS last_ns
     FROM nsys.stream_item AS o
-    INNER JOIN params AS p ON p.device IS NULL OR o.device = p.device
     WHERE o.kind < 4
     GROUP BY o.device, o.kind, o.name_id
 ),

@@ -6,7 +6,6 @@
 --
 -- @grain   one row per pattern, device, window
 -- @reads   nsys.kernel_family, nsys.op
--- @param   device  BIGINT = NULL  the only device to report
 -- @column  kind           VARCHAR  -   nccl or kernel
 -- @column  pattern        VARCHAR  -   anchor pattern
 -- @column  strength       BIGINT   -   see nsys.kernel_family
@@ -14,10 +13,7 @@
 -- @column  device         BIGINT   -   device
 -- @column  start_ns       BIGINT   ns  start of the window
 -- @column  end_ns         BIGINT   ns  end of the window
-WITH params AS (
-    SELECT getvariable('device')::BIGINT AS device
-),
-occurrence AS (
+WITH occurrence AS (
     SELECT
         f.kind,
         f.pattern,
@@ -28,7 +24,6 @@ occurrence AS (
         o.start_ns - lag(o.start_ns) OVER occurrence_order AS distance_ns
     FROM nsys.op AS o
     INNER JOIN nsys.kernel_family AS f ON o.name_id = f.name_id
-    INNER JOIN params AS p ON p.device IS NULL OR o.device = p.device
     WHERE o.kind = 'kernel'
     WINDOW occurrence_order AS (
         PARTITION BY f.kind, f.pattern, o.device ORDER BY o.start_ns, o.op_id

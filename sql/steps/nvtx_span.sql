@@ -1,37 +1,21 @@
 -- nvtx_span — which windows would each NVTX candidate give each device?
 --
--- Families worth a look: at least two closed ranges, names like a step first, then those that
--- span most time. Their windows follow the rule of nsys.nvtx_window, for all of them at once.
+-- Of the patterns worth a look. Their windows follow the rule of nsys.nvtx_window, for all of them
+-- at once.
 --
 -- @grain   one row per pattern, device, window
--- @reads   nsys.nvtx_family, nsys.nvtx, nsys.session_end, nsys.drive
--- @param   device  BIGINT = NULL  the only device to report
+-- @reads   nsys.nvtx_pattern, nsys.nvtx_family, nsys.nvtx, nsys.session_end, nsys.drive
 -- @column  pattern   VARCHAR  -   anchor pattern
 -- @column  strength  BIGINT   -   how much the name says step, see nsys.nvtx_family
 -- @column  device    BIGINT   -   device
 -- @column  start_ns  BIGINT   ns  start of the window
 -- @column  end_ns    BIGINT   ns  end of the window
-WITH params AS (
-    SELECT getvariable('device')::BIGINT AS device
-),
-family AS (
+WITH candidate AS (
     SELECT
-        f.pattern,
-        min(f.strength) AS strength,
-        sum(f.range_count) AS range_count,
-        sum(f.range_ns) AS range_ns
-    FROM nsys.nvtx_family AS f
-    GROUP BY f.pattern
-    -- More ranges than this are operators, not steps.
-    HAVING sum(f.range_count) BETWEEN 2 AND 100000
-),
-candidate AS (
-    SELECT
-        f.pattern,
-        f.strength
-    FROM family AS f
-    ORDER BY f.strength, f.range_ns DESC, f.pattern
-    LIMIT 60
+        pattern,
+        strength
+    FROM nsys.nvtx_pattern
+    WHERE left_out IS NULL
 ),
 -- A pattern without digits matches a text exactly when it matches the fold of the text, so the
 -- families stand in for the ranges.
@@ -73,5 +57,4 @@ SELECT
     o.end_ns
 FROM ordered AS o
 INNER JOIN nsys.drive AS d ON o.process IS NOT DISTINCT FROM d.process
-INNER JOIN params AS p ON p.device IS NULL OR d.device = p.device
 WHERE o.reached_ns IS NULL OR o.reached_ns < o.end_ns;

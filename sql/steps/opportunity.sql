@@ -55,7 +55,8 @@ blind AS (
     SELECT
         s.device,
         bool_or(c.evidence IN ('unresolved', 'inferred')) AS has_unknown_waits,
-        bool_or(c.evidence IN ('no_launch', 'graph')) AS has_unknown_launches,
+        bool_or(c.evidence = 'no_launch') AS has_unknown_launches,
+        bool_or(c.evidence = 'graph') AS has_graph_gaps,
     FROM nsys.gap_cut AS c
     INNER JOIN step AS s
         ON s.device = c.device AND c.start_ns < s.end_ns AND c.end_ns > s.start_ns
@@ -109,6 +110,7 @@ measured AS (
         )::DOUBLE AS beside_pct,
         coalesce(b.has_unknown_waits, false) AS has_unknown_waits,
         coalesce(b.has_unknown_launches, false) AS has_unknown_launches,
+        coalesce(b.has_graph_gaps, false) AS has_graph_gaps,
         -- one reference step has no spread to compare with: a slowdown then counts as material
         coalesce(p.is_material, p.slowdown_ns > 0, false) AS is_perturbed,
     FROM summed AS r
@@ -145,11 +147,14 @@ SELECT
     longest_ns,
     beside_pct,
     CASE
-        WHEN cause = 'blocking' AND (has_unknown_waits OR has_unknown_launches) THEN 'lower bound'
+        -- without a launch, what the host was late with counts as blocking
+        WHEN cause = 'blocking' AND has_unknown_launches THEN 'mixed bound'
+        WHEN cause = 'blocking' AND (has_unknown_waits OR has_graph_gaps) THEN 'lower bound'
         WHEN cause = 'blocking' THEN 'resolved'
-        WHEN (has_unknown_waits OR beside_pct >= 5) AND has_unknown_launches THEN 'mixed bound'
+        WHEN (has_unknown_waits OR beside_pct >= 5) AND (has_unknown_launches OR has_graph_gaps)
+            THEN 'mixed bound'
         WHEN has_unknown_waits OR beside_pct >= 5 THEN 'upper bound'
-        WHEN has_unknown_launches THEN 'lower bound'
+        WHEN has_unknown_launches OR has_graph_gaps THEN 'lower bound'
         ELSE 'resolved'
     END || CASE WHEN is_perturbed THEN ', perturbed' ELSE '' END AS bound_kind,
     CASE

@@ -22,7 +22,7 @@
 -- @column transfer_proxy_work_ms DOUBLE ms per iteration, sum over the instances, median
 -- @column jitter_wait_work_ms DOUBLE ms per iteration, mean of the members, median
 -- @column jitter_pct DOUBLE pct jitter wait by time in matched instances
--- @column last VARCHAR - member that comes last most often
+-- @column last VARCHAR - member that comes last most often, of equals the later one in sum
 -- @column last_pct DOUBLE pct instances in which it does
 -- @column order_from VARCHAR - aligned starts, or durations: the order is inferred
 -- @column bytes BIGINT bytes size of a message, median, where the export tells it
@@ -79,6 +79,7 @@ last_of AS (
         member_id,
         count(*) FILTER (WHERE is_last) AS n,
         100 * avg(is_last::BIGINT) AS pct,
+        sum(late_ns) AS late_ns,
         bool_and(is_timed) AS is_timed,
     FROM rank.arrival_instance
     GROUP BY kind, name, collective, member_id
@@ -88,7 +89,7 @@ most_last AS (
         kind,
         name,
         collective,
-        arg_max(member_id, (n, -member_id)) AS member_id,
+        arg_max(member_id, (n, late_ns, -member_id)) AS member_id,
         max(pct) AS pct,
         bool_and(is_timed) AS is_timed,
     FROM last_of

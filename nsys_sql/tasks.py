@@ -192,8 +192,12 @@ def _local(
                 yield trace, (None, _DEATH)
 
 
-def _follow_parent() -> None:
-    """Let a worker end with the process that started it, however that one ends."""
+def _follow_parent(temp: str) -> None:
+    """Let a worker end with the process that started it, however that one ends.
+
+    `temp` is the folder for temporary files that the parent found. To find it Python makes a file
+    and removes it, which a worker that is ended in between would leave.
+    """
     import multiprocessing
 
     parent = multiprocessing.parent_process()
@@ -205,7 +209,7 @@ def _follow_parent() -> None:
 
     # Ctrl-C on a terminal reaches all processes; it is the parent that decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tempfile.gettempdir()  # tries whether a file can be made; nothing shall end it half-way
+    tempfile.tempdir = temp
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if os.name == "posix":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -252,7 +256,7 @@ def _pool(
     task was running then.
     """
     running: dict[Future[Answer], Path] = {}
-    with ProcessPoolExecutor(jobs, context, _follow_parent) as pool:
+    with ProcessPoolExecutor(jobs, context, _follow_parent, (tempfile.gettempdir(),)) as pool:
         try:
             while (waiting and not suspects) or running:
                 while waiting and not suspects and len(running) < jobs:

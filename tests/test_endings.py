@@ -346,7 +346,7 @@ import os, signal, threading, time
 from nsys_sql import cli, partition
 if __name__ == "__main__":
     def hit():
-        while not any(os.scandir(os.environ["TMPDIR"])):
+        while not any(name.startswith("nsys-sql-") for name in os.listdir(os.environ["TMPDIR"])):
             time.sleep(0.01)  # a worker has begun
         os.killpg(0, signal.SIGINT)
     threading.Thread(target=hit, daemon=True).start()

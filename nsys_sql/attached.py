@@ -45,10 +45,10 @@ _TYPES = (
     ("FLOA", "DOUBLE"),
     ("DOUB", "DOUBLE"),
 )
+_BROKEN = "malformed|disk I/O|string or blob too big|magic bytes"
 _DAMAGE = (
     (
-        "malformed|disk I/O|corrupt|string or blob too big|[Pp]arquet file|string encoding|"
-        "magic bytes",
+        f"{_BROKEN}|corrupt|[Pp]arquet file|string encoding",
         "is damaged or truncated",
         "copy or export it again",
     ),
@@ -109,8 +109,8 @@ def input_error(path: Path, error: Exception) -> InputError:
 def damage(path: Path, error: Exception) -> InputError | None:
     """The input error behind a statement that failed, if the file is to blame."""
     pattern = (
-        "malformed|disk I/O|database is locked|file is not a database|string or blob too big|"
-        "no such collation|string encoding found in Parquet|magic bytes|[Cc]orrupt"
+        f"{_BROKEN}|database is locked|file is not a database|no such collation|"
+        "string encoding found in Parquet|[Cc]orrupt"
     )
     return input_error(path, error) if re.search(pattern, one_line(error)) else None
 

@@ -42,7 +42,6 @@ from nsys_sql.results import Check, Result, TraceInfo, offending
 # Recipes that still answer where no window is steady.
 ANSWERS_WITHOUT_STEADY = frozenset({"iterations", "anchors"})
 _SHOWN_ROWS = 3
-_BATCH = 20_000
 # Statements that may take long: what they do is told.
 _LONG = frozenset({"scrub", "table", "step", "stored", "recipe"})
 

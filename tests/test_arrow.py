@@ -14,10 +14,10 @@ import nsys_sql
 from arrowbuilder import stream, tables, to_file, to_folder
 from conftest import brief
 from nsys_sql import arrow, cli, source
-from nsys_sql.errors import AnswerError, InputError
+from nsys_sql.errors import InputError
+from test_inputs import RECIPES, answers
 
 pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
-RECIPES = ("budget", "gaps", "kernels", "capture", "communication", "copies", "nvtx", "processes")
 
 
 @pytest.fixture(autouse=True)
@@ -38,17 +38,6 @@ def trace(fixture_sqlite):
 @pytest.fixture
 def folder(trace, tmp_path):
     return to_folder(trace, tmp_path / "it's [a] *folder*")
-
-
-def answers(model, recipes=RECIPES):
-    found = {}
-    for name in recipes:
-        try:
-            result = model.result(name)
-            found[name] = result.rows, result.checks, result.notes
-        except AnswerError as error:
-            found[name] = str(error)
-    return found
 
 
 def left(tmp_path):

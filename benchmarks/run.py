@@ -74,7 +74,11 @@ class Job:
     failure: str = ""
 
     def run(self, timeout: float) -> None:
-        """Run it once more, unless it failed before."""
+        """Run it once more, unless it failed before.
+
+        As on most machines Python may keep what it compiled: else every run of this package, which
+        pip installs as it stands for development, compiles itself, and an installed peer does not.
+        """
         if self.failure or (self.once and self.walls):
             return
         for path in self.fresh:
@@ -83,11 +87,11 @@ class Job:
             say(f"making {self.needs[0].name}")
             subprocess.run(self.needs[1], check=True, stdout=subprocess.DEVNULL)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            env = os.environ | self.env
+            env.pop("PYTHONDONTWRITEBYTECODE", None)
             begin = time.perf_counter()
             try:
-                child = subprocess.Popen(
-                    self.command, stdout=out, stderr=err, env=os.environ | self.env
-                )
+                child = subprocess.Popen(self.command, stdout=out, stderr=err, env=env)
             except OSError as error:
                 self.failure = str(error)
                 return

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import sys
 from pathlib import Path
 
 import duckdb
@@ -12,6 +13,11 @@ from nsys_sql.cli import execute
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 GOLDEN = ROOT / "tests" / "golden"
+
+# Before the workers start: commands that tests run in processes of their own would compile all that
+# they import each time, sqlglot with it, where this is set and packages were installed uncompiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 # What takes long and rarely finds more than the short form: `NSYS_SQL_TEST_LONG=1` runs it too.

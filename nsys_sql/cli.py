@@ -84,11 +84,21 @@ class _Command(click.Command):
         return rest
 
 
+class _CutOffError(Exception):
+    """Something that Python read ended too early."""
+
+
 class _Group(click.Group):
     command_class = _Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order a newcomer meets them
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EOFError as error:  # click would take it for Ctrl-D at a prompt: nothing asks here
+            raise _CutOffError(str(error)) from error
 
 
 @click.group(cls=_Group, invoke_without_command=True, context_settings={"max_content_width": 100})
@@ -724,10 +734,16 @@ def _execute(arguments: Sequence[str]) -> int:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             place = error.filename or "standard output"
             return _fail(f"cannot write to {place}: {error.strerror}", "make room for it", 2)
+        if isinstance(error, _CutOffError) and "marshal" in str(error):
+            # Python keeps what it could write of a compiled module where the disk was full
+            return _fail(
+                f"a compiled module of this program was cut off: {error}",
+                "remove the __pycache__ folders where it is installed, or install it again",
+                1,
+            )
+        kind = "EOFError" if isinstance(error, _CutOffError) else type(error).__name__
         return _fail(
-            f"{type(error).__name__}: {error}",
-            "this is a bug; NSYS_SQL_DEBUG=1 shows where it happened",
-            1,
+            f"{kind}: {error}", "this is a bug; NSYS_SQL_DEBUG=1 shows where it happened", 1
         )
 
 

@@ -110,6 +110,26 @@ def test_a_bug_is_one_line_and_debug_raises(call, monkeypatch):
         execute(["list"])
 
 
+def test_a_file_that_ends_too_early_is_no_interruption(call, monkeypatch):
+    """click takes an EOFError for Ctrl-D; Python raises it for a module that it compiled in part.
+
+    It keeps such a file where the disk was full when a module was first used.
+    """
+    for text, told in (("marshal data too short", "__pycache__"), ("x", "EOFError: x; this is a")):
+
+        def broken(*_, text=text):
+            raise EOFError(text)
+
+        monkeypatch.setattr("nsys_sql.commands.list_recipes", broken)
+        code, out, err = call("list")
+        assert (code, out) == (1, "") and err.count("\n") == 1
+        assert err.startswith("Error: ") and told in err
+    monkeypatch.setenv("NSYS_SQL_DEBUG", "1")
+    with pytest.raises(Exception, match="x") as found:
+        execute(["list"])
+    assert isinstance(found.value.__cause__, EOFError)
+
+
 def test_ctrl_c_is_130_and_quiet(call, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -82,6 +82,10 @@ def _mind_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+def no_limit() -> None:
+    """In a child: as it is."""
+
+
 class Place:
     """A trace, a folder for output, and folders of the run's own, all of them apart."""
 
@@ -99,12 +103,14 @@ class Place:
         ]
 
     def child(
-        self, script: str, *arguments: object, limited=lambda: None, **more
+        self, script: str, *arguments: object, limited=no_limit, **more
     ) -> subprocess.CompletedProcess[str]:
         own = {
             "TMPDIR": str(self.base / "temp"),
             "NSYS_SQL_CACHE": str(self.base / "cache"),
             "XDG_CACHE_HOME": str(self.base / "cache"),
+            # what Python could write of a compiled module would stay, cut off
+            **({"PYTHONDONTWRITEBYTECODE": "1"} if limited is not no_limit else {}),
         }
         return subprocess.run(
             [sys.executable, "-c", script, *map(str, arguments)],

@@ -134,11 +134,21 @@ def narrow_steps(recipe):
     return {a.name: b.sql for a, b in pairs if a.sql != b.sql}
 
 
-def test_iterations_need_neither_the_order_of_streams_nor_events():
-    sql = narrow_steps("iterations")["stream_item"].partition("FROM (")[0]
-    assert "start_ns" in sql
+UNSORTED = ("anchors", "devices", "iterations", "kernels", "processes", "streams", "taxonomy")
+
+
+@pytest.mark.parametrize("recipe", UNSORTED)
+def test_what_asks_for_no_cause_needs_neither_the_order_of_streams_nor_events(recipe):
+    sql = narrow_steps(recipe)["stream_item"].partition("FROM (")[0]
+    assert "name_id" in sql
     assert "prev_id" not in sql
     assert "event_key" not in sql
+
+
+def test_gaps_alone_need_the_latest_end_of_compute_alone():
+    sql = narrow_steps("gaps")["sweep"].partition("FROM (")[0]
+    assert "compute_until_ns" in sql
+    assert "comm_until_ns" not in sql
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ step AS (
         CASE WHEN d.op_id IS NULL THEN i.prev_end_ns ELSE d.follows_end_ns END AS follows_end_ns,
         CASE WHEN d.op_id IS NULL THEN i.prev_name_id ELSE d.follows_name_id END AS follows_name_id,
     FROM (
-        SELECT * FROM nsys.gap_cut
+        SELECT device, start_ns, op_id, issued_ns, unblocked_ns, producer_id, producer_start_ns
+        FROM nsys.gap_cut
         WHERE unblocked_ns > issued_ns AND producer_start_ns > issued_ns
     ) AS c
     INNER JOIN nsys.stream_item AS i ON i.item_id = c.producer_id

@@ -96,7 +96,10 @@ UNION ALL
 SELECT NULL, NULL, 0, 0,
     format(
         'the file has no rank {}, only {}', p.rank,
-        (SELECT string_agg(DISTINCT coalesce(rank::VARCHAR, '?'), ', ') FROM nsys.call_site)
+        (
+            SELECT string_agg(coalesce(rank::VARCHAR, '?'), ', ' ORDER BY rank)
+            FROM (SELECT DISTINCT rank FROM nsys.call_site) AS known
+        )
     )
 FROM params AS p
 WHERE EXISTS (SELECT 1 FROM nsys.call_site) AND NOT EXISTS (SELECT 1 FROM named);

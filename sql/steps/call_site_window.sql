@@ -15,14 +15,20 @@
 -- @pitfall 1, 22
 WITH kernel AS (
     SELECT o.device, o.start_ns, o.end_ns, c.call_site, s.segment, s.end_ns AS border_ns
-    FROM (SELECT * FROM nsys.op WHERE kind = 'kernel') AS o
+    FROM (
+        SELECT op_id, device, start_ns, end_ns FROM nsys.op WHERE kind = 'kernel'
+    ) AS o
     ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
     LEFT JOIN nsys.call_site_op AS c ON c.op_id = o.op_id
 ),
 cut AS (
     SELECT g.device, g.start_ns, g.issued_ns, g.unblocked_ns, c.call_site, s.segment,
         s.end_ns AS border_ns
-    FROM (SELECT * FROM nsys.gap_cut WHERE unblocked_ns > start_ns) AS g
+    FROM (
+        SELECT device, start_ns, issued_ns, unblocked_ns, op_id
+        FROM nsys.gap_cut
+        WHERE unblocked_ns > start_ns
+    ) AS g
     ASOF JOIN nsys.segment AS s ON s.device = g.device AND s.start_ns <= g.start_ns
     LEFT JOIN nsys.call_site_op AS c ON c.op_id = g.op_id
 ),

@@ -25,7 +25,9 @@
 -- @column evidence          VARCHAR -  no_launch, graph, unresolved, inferred, resolved or none
 -- @pitfall 1, 7, 8, 21, 22
 WITH gap AS (
-    SELECT s.*, coalesce(s.compute_until_ns, r.start_ns) AS gap_start_ns
+    SELECT s.device, s.segment, s.start_ns, s.item_id, s.process, s.correlation_id, s.prev_id,
+        s.prev_start_ns, s.prev_end_ns, s.prev_name_id,
+        coalesce(s.compute_until_ns, r.start_ns) AS gap_start_ns
     FROM nsys.sweep AS s, nsys.report_start AS r
     WHERE s.role = 'compute' AND s.start_ns > coalesce(s.compute_until_ns, r.start_ns)
 ),

@@ -26,7 +26,11 @@ WITH item AS (
     UNION ALL
     SELECT o.op_id, o.device, coalesce(s.segment, 0), o.start_ns, o.end_ns, o.role, o.process,
         o.correlation_id
-    FROM (SELECT * FROM nsys.op WHERE end_ns = start_ns) AS o
+    FROM (
+        SELECT op_id, device, start_ns, end_ns, role, process, correlation_id
+        FROM nsys.op
+        WHERE end_ns = start_ns
+    ) AS o
     ASOF LEFT JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
 )
 SELECT

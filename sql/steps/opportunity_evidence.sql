@@ -28,7 +28,9 @@ gap AS (
     SELECT c.device, c.start_ns, c.op_id, c.issued_ns - c.start_ns - c.shadowed_ns AS starved_ns,
         c.evidence
     FROM (
-        SELECT * FROM nsys.gap_cut WHERE issued_ns > start_ns OR unblocked_ns > issued_ns
+        SELECT device, start_ns, op_id, issued_ns, shadowed_ns, evidence
+        FROM nsys.gap_cut
+        WHERE issued_ns > start_ns OR unblocked_ns > issued_ns
     ) AS c
     ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
     SEMI JOIN in_window AS w ON w.device = s.device AND w.segment = s.segment

@@ -16,22 +16,23 @@
 WITH placed_gap AS (
     -- A gap knows the stretch of its end: it lies in it unless it begins before that.
     SELECT
-        c.device,
-        c.segment,
-        sum(c.issued_ns - c.start_ns) AS launch_starved_ns,
-        sum(c.unblocked_ns - c.issued_ns) AS blocking_ns,
-        sum(c.end_ns - c.unblocked_ns) AS dependency_stalled_ns,
-        sum(c.shadowed_ns) AS shadowed_ns,
-    FROM nsys.gap_cut AS c
-    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
-    WHERE c.start_ns >= s.start_ns
-    GROUP BY c.device, c.segment
+        g.device,
+        g.segment,
+        sum(g.issued_ns - g.start_ns) AS launch_starved_ns,
+        sum(g.unblocked_ns - g.issued_ns) AS blocking_ns,
+        sum(g.end_ns - g.unblocked_ns) AS dependency_stalled_ns,
+        sum(g.shadowed_ns) AS shadowed_ns,
+    FROM nsys.gap_cut AS g
+    INNER JOIN nsys.segment AS s ON s.device = g.device AND s.segment = g.segment
+    WHERE g.start_ns >= s.start_ns
+    GROUP BY g.device, g.segment
 ),
 crossing_gap AS (
-    SELECT c.*
-    FROM nsys.gap_cut AS c
-    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.segment
-    WHERE c.start_ns < s.start_ns
+    SELECT g.device, g.segment, g.start_ns, g.end_ns, g.issued_ns, g.unblocked_ns, g.producer_id,
+        g.producer_start_ns, g.producer_end_ns
+    FROM nsys.gap_cut AS g
+    INNER JOIN nsys.segment AS s ON s.device = g.device AND s.segment = g.segment
+    WHERE g.start_ns < s.start_ns
 ),
 -- stretches are numbered without holes: those of a gap are listed from the one it begins in
 listed_gap AS (

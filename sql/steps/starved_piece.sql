@@ -17,7 +17,11 @@
 WITH placed AS (
     SELECT c.device, c.op_id, c.call_start_ns, c.call_end_ns, c.start_ns, c.issued_ns, s.segment,
         s.end_ns AS border_ns
-    FROM (SELECT * FROM nsys.gap_cut WHERE issued_ns > start_ns) AS c
+    FROM (
+        SELECT device, op_id, call_start_ns, call_end_ns, start_ns, issued_ns
+        FROM nsys.gap_cut
+        WHERE issued_ns > start_ns
+    ) AS c
     ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
 ),
 -- the stretches behind the border that it reaches into

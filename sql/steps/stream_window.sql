@@ -25,12 +25,12 @@ WITH params AS (
 ),
 -- one number in place of four columns: of what is sorted every byte counts
 stream AS (
-    SELECT *, row_number() OVER ()::INTEGER AS number
+    SELECT device, process, lane, context_id, stream_id, row_number() OVER ()::INTEGER AS number
     FROM (
         SELECT DISTINCT device, process, lane, context_id, stream_id
         FROM nsys.stream_item
         WHERE kind < 4
-    ) AS i
+    ) AS s
 ),
 whole AS (
     SELECT DISTINCT s.device
@@ -56,16 +56,16 @@ extent AS (
     SELECT device, -9223372036854775808, 9223372036854775807 FROM whole
 ),
 item AS (
-    SELECT s.number, i.device, i.name_id, i.start_ns, i.end_ns
-    FROM nsys.stream_item AS i
+    SELECT s.number, o.device, o.name_id, o.start_ns, o.end_ns
+    FROM nsys.stream_item AS o
     INNER JOIN extent AS e
-        ON e.device = i.device AND i.end_ns >= e.start_ns AND i.start_ns < e.end_ns
+        ON e.device = o.device AND o.end_ns >= e.start_ns AND o.start_ns < e.end_ns
     INNER JOIN stream AS s
-        ON s.device = i.device
-        AND s.lane = i.lane
-        AND s.process IS NOT DISTINCT FROM i.process
-        AND s.context_id IS NOT DISTINCT FROM i.context_id
-        AND s.stream_id IS NOT DISTINCT FROM i.stream_id
+        ON s.device = o.device
+        AND s.lane = o.lane
+        AND s.process IS NOT DISTINCT FROM o.process
+        AND s.context_id IS NOT DISTINCT FROM o.context_id
+        AND s.stream_id IS NOT DISTINCT FROM o.stream_id
 ),
 placed AS (
     SELECT i.*, s.segment, s.end_ns AS border_ns

@@ -41,11 +41,13 @@ _TABLE_FUNCTIONS = frozenset(
         "unnest",
     }
 )
+# What tells of this machine or acts on it, and what takes SQL as text: that would pass by the
+# syntax tree, and to plan it already opens a file that `sqlite_scan` names.
 _SCALAR_FUNCTIONS_REFUSED = frozenset(
     {
         "current_setting",
+        "currval",
         "getenv",
-        "json_execute_serialized_sql",
         "nextval",
         "query",
         "query_table",
@@ -53,7 +55,16 @@ _SCALAR_FUNCTIONS_REFUSED = frozenset(
         "write_log",
     }
 )
-_SCALAR_PREFIXES_REFUSED = ("read_", "sqlite_", "parquet_", "write_", "glob")
+_SCALAR_PREFIXES_REFUSED = (
+    "glob",
+    "json_deserialize_",
+    "json_execute_",
+    "json_serialize_",
+    "parquet_",
+    "read_",
+    "sqlite_",
+    "write_",
+)
 # Tables of a trace that hold the target's environment, command line or output.
 SECRET_TABLES = frozenset(
     {

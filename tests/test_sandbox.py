@@ -1,6 +1,9 @@
 """What ad-hoc SQL may do: read the trace in one SELECT, and nothing else, whatever is tried."""
 
 import json
+import re
+import sqlite3
+from contextlib import closing
 
 import duckdb
 import pytest
@@ -69,6 +72,11 @@ ATTACKS = [
     "FROM nsys.iv_subtract('nsys.op', '{file}')",
     "FROM json_execute_serialized_sql('x')",
     "SELECT json_execute_serialized_sql('x')",
+    "SELECT json_serialize_plan('SELECT * FROM sqlite_scan(''{trace}'', ''StringIds'')')",
+    "SELECT json_serialize_plan('SELECT current_setting(''temp_directory'')', optimize := true)",
+    "SELECT JSON_Serialize_SQL('SELECT 1')",
+    "SELECT json_deserialize_sql('x')",
+    "SELECT currval('s')",
     # the machine
     "SELECT getenv('HOME')",
     "SELECT main.getenv('HOME')",
@@ -171,6 +179,40 @@ def test_the_connection_stays_shut_below_the_syntax_check(trace, tmp_path):
             with pytest.raises(duckdb.Error):
                 model.con.execute(sql)
     assert [each.name for each in tmp_path.iterdir()] == ["file.csv"]
+
+
+def test_no_function_takes_sql_as_text(model, tmp_path):
+    """What DuckDB of any version brings: each function is asked to plan or run a query."""
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as db:
+        db.execute("CREATE TABLE t (canary_column)")
+        db.execute("INSERT INTO t VALUES ('canary_row')")
+        db.commit()
+    names = model.con.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type <> 'pragma' "
+        "AND function_name NOT IN ('error', 'sleep_ms', 'pg_sleep') ORDER BY 1"
+    ).fetchall()
+    assert len(names) > 500
+    text = f"SELECT * FROM sqlite_scan(''{other}'', ''t'')"
+    tried = 0
+    for (name,) in names:
+        if not re.fullmatch(r"[a-z_]\w*", name):
+            continue  # an operator
+        for form in (f"SELECT {name}('{text}')", f"FROM {name}('{text}')"):
+            tree = json.loads(
+                duckdb.sql("SELECT json_serialize_sql(?)", params=[form]).fetchone()[0]
+            )
+            try:
+                sandbox.inspect(tree, {}, "trace", "nsys_")
+            except UsageError:
+                continue
+            tried += 1
+            try:
+                said = str(model.con.execute(form).fetchall())
+            except duckdb.Error as error:
+                said = str(error)
+            assert "canary" not in said, form
+    assert tried > 400
 
 
 def test_versions_of_secret_tables_are_secret():

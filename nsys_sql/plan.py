@@ -73,6 +73,8 @@ _GIVEN = {
     "metric_given": ("no metrics of another capture were given", "--metrics-from TRACE"),
 }
 _GET = re.compile(r"getvariable\(\s*'(\w+)'\s*\)", re.IGNORECASE)
+# The relation of all strings, and that of those which name something.
+STRINGS, _NAMED = "string", "named_string"
 _SOURCE = re.compile(rf'\b{CATALOG}\."(\w+)"')
 
 
@@ -223,7 +225,9 @@ class Planner:
 
     `taxonomy` gives the macros made from the taxonomy's rules, when they are needed; `given` are
     the queries that make the steps whose rows the caller brought. With `is_lazy`, steps that a
-    recipe's parameter decides are views, for whoever sets the variable later.
+    recipe's parameter decides are views, for whoever sets the variable later. With `shows_strings`
+    the strings of the trace are handed out, not only looked up by the steps: those that name
+    something alone, which costs a look at every row that may point at one.
     """
 
     catalog: Catalog
@@ -235,6 +239,7 @@ class Planner:
     all_tables: bool = False
     given: Mapping[str, str] = field(default_factory=dict)
     is_lazy: bool = False
+    shows_strings: bool = False
 
     # ------------------------------------------------------------------ names
 
@@ -386,6 +391,8 @@ class Planner:
         files = [each for file in recipes for each in (self.audits(file) if audit else (file,))]
         roots = [(file.label, name) for file in files for name in file.inputs]
         needed = self.closure([*roots, *(("the query", name) for name in also)])
+        if self.shows_strings and STRINGS in needed:
+            needed.add(_NAMED)
         steps = [self.catalog.steps[name] for name in self.catalog.order if name in needed]
         given = self.params([*steps, *files], params or {})
         options = self.options.variables()
@@ -511,11 +518,16 @@ class Planner:
             elif actual != use.table or self.alias != CATALOG:
                 references[use.table] = f"{self.alias}.{quote(actual)}"
         sql = adapt(file.body, tables, file.optional, references, file.columns, file.label)
+        inputs: tuple[str, ...] = ()
+        if name == STRINGS and self.shows_strings:
+            inputs = (_NAMED,)
+            sql = f"SELECT s.*\nFROM (\n{sql}\n) AS s\nSEMI JOIN {self.schema}.{_NAMED} AS n\n"
+            sql += "    ON n.string_id = s.string_id"
         kind = "table" if file.is_materialized or self.all_tables else "view"
         create = f"CREATE OR REPLACE {kind.upper()} {self.schema}.{name} AS\n{sql}"
         actuals = tuple(filter(None, (self.shape.find(table) for table in tables)))
         scrubs = [f"scrub {each}" for each in actuals]
-        key = ledger.record(name, create, scrubs, tables=actuals)
+        key = ledger.record(name, create, [*scrubs, *inputs], tables=actuals)
         yield Statement(kind, name, create, file.question, key, actuals, file)
 
     def _built_relation(

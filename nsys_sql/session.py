@@ -564,6 +564,7 @@ class Model:
             if not file.is_user:
                 continue
             userfiles.vet(file, self._syntax_tree(file.text), macros, self.catalog)
+            self._show_strings(file.inputs)
             for check in (*file.invariants, *file.warnings):
                 query = f"SELECT * FROM result WHERE ({check.expression}\n) IS NOT TRUE"
                 userfiles.vet_check(file, check, self._syntax_tree(query), macros)
@@ -852,6 +853,7 @@ class Model:
         makes a view of those too, which says why when it is read.
         """
         names = [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
+        self._show_strings(names)
         self._build(names)
         if self._state.objection:
             self._warn(self._state.objection)
@@ -1038,6 +1040,7 @@ class Model:
             self._execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM temp.{table}")
         listed = self.catalog.adapters if any("show_tables" in name for name in mentioned) else ()
         needed = sorted({*(mentioned & known), *listed})
+        self._show_strings(needed)
         self._build(needed)
         self._need_tables(mentioned)
         self.lock(writable)
@@ -1112,6 +1115,11 @@ class Model:
             return self.con.execute(sql, list(values))
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {one_line(error)}") from None
+
+    def _show_strings(self, names: Iterable[str]) -> None:
+        """From here on hand out only strings that are names, if others than our steps read them."""
+        if planning.STRINGS in names and not self.planner.shows_strings:
+            self.planner = replace(self.planner, shows_strings=True)
 
     def _build(self, names: Iterable[str]) -> None:
         """Make relations, steps and macros without running a recipe."""

@@ -26,7 +26,7 @@ import pytest
 
 import nsys_sql
 from arrowbuilder import to_folder
-from conftest import long_test
+from conftest import long_test, written
 from nsys_sql import source
 from nsys_sql.cli import execute
 from torture import full
@@ -75,6 +75,11 @@ def canaries() -> dict[str, list[tuple]]:
         (905, f"/tmp/{new()}/streams/stdout.log"),
         (906, f"a config file with {new()}"),
         (907, f"BAD=\udcff{new()}\0X=1"),
+        # nothing of the trace is called so
+        (908, f"python train.py --token {new()}"),
+        (909, f'{{"HF_TOKEN": "{new()}"}}'),
+        (910, f"Bearer {new()}"),
+        (911, HOST),
     ]
     return {
         "TARGET_INFO_SYSTEM_ENV": env,
@@ -92,6 +97,11 @@ def canaries() -> dict[str, list[tuple]]:
         "DIAGNOSTIC_EVENT": [
             (f"see /tmp/{new()}/log and C:\\Users\\{new()}\\log for {USER} on {HOST}",),
             (f"Process was launched on {HOST.split('.')[0]}, user={USER}",),
+            (
+                f"HF_TOKEN={new()} set, SECRET: {new()}, see ~/{new()}/x, ./{new()} and $HOME/{new()}",
+            ),
+            (f'command "python x --seed {new()}" with arguments: [-n, {new()}]',),
+            (f"api_key='{new()} {new()}' --token {new()} to https://u:{new()}@hub.example/x",),
         ],
         "CUPTI_ACTIVITY_KIND_JIT": [(f"/home/{new()}/.nv/ComputeCache",)],
         "TARGET_INFO_NIC_INFO": [(new(), new())],
@@ -322,16 +332,51 @@ def test_an_arrow_export_leaves_no_secret_on_the_disk(odd, tmp_path):
     assert [*private.iterdir()] == []
 
 
+def test_a_recipe_of_a_stranger_finds_only_strings_that_name_something(trace, tmp_path, call):
+    recipe = tmp_path / "words.sql"
+    recipe.write_text(
+        """-- words — which strings are there?
+--
+-- @grain   one row per string
+-- @reads   nsys.string
+-- @windows optional
+-- @column  value VARCHAR - text
+SELECT value FROM nsys.string ORDER BY value;
+""",
+        encoding="utf-8",
+    )
+    assert call("run", "words", trace, "--recipes", recipe) == 0
+    with nsys_sql.open(trace, recipes=[recipe]) as model:
+        model.run("launches")  # our own steps look up what they need without that limit
+        found = {value for (value,) in model.run("words").fetchall()}
+        assert {value for (value,) in model.query("SELECT value FROM string").fetchall()} == found
+    with closing(sqlite3.connect(trace)) as database:
+        named = database.execute(
+            "SELECT value FROM StringIds WHERE id IN "
+            "(SELECT shortName FROM CUPTI_ACTIVITY_KIND_KERNEL UNION ALL "
+            "SELECT demangledName FROM CUPTI_ACTIVITY_KIND_KERNEL UNION ALL "
+            "SELECT nameId FROM CUPTI_ACTIVITY_KIND_RUNTIME)"
+        ).fetchall()
+    assert len(named) > 4 and {value for (value,) in named} <= found
+
+
 def write_parquet(path: Path, names: list[str], rows: list[tuple]) -> None:
     kinds = [
         "VARCHAR" if any(isinstance(row[at], str) for row in rows) else "BIGINT"
         for at in range(len(names))
     ]
+
+    def cell(value: object, kind: str) -> str:
+        if value is None or kind != "VARCHAR":
+            return written(value)
+        return written(str(value)).replace("\0", "' || chr(0) || '")
+
     with duckdb.connect() as con:
         listed = ", ".join(f'"{n}" {kind}' for n, kind in zip(names, kinds, strict=True))
         con.execute(f"CREATE TABLE t ({listed})")
-        if rows:
-            con.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", rows)
+        if rows:  # as text, since DuckDB is slow to take values one by one
+            texts = (", ".join(map(cell, row, kinds)) for row in rows)
+            con.execute(f"INSERT INTO t VALUES {', '.join(f'({text})' for text in texts)}")
         con.execute(f"COPY t TO '{path}' (FORMAT parquet)")
 
 

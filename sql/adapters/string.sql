@@ -5,6 +5,9 @@
 -- the target (NAME=VALUE, joined by NUL bytes), the files the capture took along, and the paths of
 -- program modules: none of them is a name, all are left out.
 --
+-- Where the table is handed out, in a built database, to a query or to a recipe of the user's, it
+-- holds those of nsys.named_string alone. The shipped steps only look names up by their ids.
+--
 -- @grain    one row per string id
 -- @optional StringIds
 -- @optional ProcessStreams

@@ -60,7 +60,7 @@ MODULES = (
     *("taxonomy", "opportunities", "timeline", "callsites", "reference", "simulator"),
     *("robustness", "engine_adapt", "engine_model", "engine_values", "small_tables"),
     *("small_steps", "small_windows", "small_recipes", "small_diagnosis", "small_adapters"),
-    *("small_macros", "small_order", "small_results"),
+    *("small_macros", "small_order", "small_results", "small_anchors", "small_hosts"),
 )
 ACROSS = (
     *("compare", "compare_changes", "survey", "small_ranks", "small_pairs", "small_noise"),
@@ -111,13 +111,13 @@ def in_turn(drawn: Sequence[Mutant], sizes: str) -> list[Mutant]:
     return [mutant for turn in turns for mutant in turn if mutant is not None]
 
 
-def equivalents() -> set[tuple[str, str, str]]:
-    """(file, line before, line after) of what is known to change no answer."""
+def equivalents() -> set[tuple[str, str, str, str]]:
+    """(file, line before, line after, next line or nothing) of what changes no answer."""
     if not EQUIVALENT.is_file():
         return set()
     listed = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
     return {
-        (each["file"], _squeeze(each["was"]), _squeeze(new))
+        (each["file"], _squeeze(each["was"]), _squeeze(new), _squeeze(each.get("then", "")))
         for each in listed
         for new in (each["becomes"] if isinstance(each["becomes"], list) else [each["becomes"]])
     }
@@ -644,19 +644,27 @@ def chosen(arguments: argparse.Namespace) -> list[Mutant]:
     files = catalogue(ROOT, arguments.files)
     everything = [mutant for file, text in files.items() for mutant in mutants(file, text)]
     found = sampled(everything, arguments.sample, arguments.seed)
+    texts = catalogue(ROOT, ())
+    if arguments.unseen:
+        seen = {key for path in arguments.unseen.split(",") for key, _ in outcomes_of(path)}
+        # A line that stands in its file more than once is nobody's.
+        keys = Counter((m.file, m.kind, *m.shown(texts[m.file])) for m in everything)
+        seen -= {key for key, number in keys.items() if number > 1}
+        found = [m for m in found if (m.file, m.kind, *m.shown(texts[m.file])) not in seen]
     if arguments.each:
         found = in_turn(found, arguments.each)
     if arguments.again:
-        lines = Path(arguments.again).read_text(encoding="utf-8").splitlines()
-        before = [json.loads(line) for line in lines]
-        keep = {
-            (each["file"], each["kind"], each["was"], each["becomes"])
-            for each in before
-            if each["result"] in ("survived", "timeout")
-        }
-        texts = catalogue(ROOT, ())
+        before = outcomes_of(arguments.again)
+        keep = {key for key, result in before if result in ("survived", "timeout")}
         found = [m for m in found if (m.file, m.kind, *m.shown(texts[m.file])) in keep]
     return found
+
+
+def outcomes_of(path: str) -> list[tuple[tuple[str, str, str, str], str]]:
+    """What an earlier run found: (file, kind, line before, line after), and what became of it."""
+    lines = map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())
+    names = ("file", "kind", "was", "becomes")
+    return [(tuple(each[name] for name in names), each["result"]) for each in lines]
 
 
 # -------------------------------------------------------------------------------------- the score
@@ -665,11 +673,13 @@ def score(outcomes: Iterable[dict[str, Any]]) -> str:
     known = equivalents()
     final = {tuple(each[name] for name in KEY): each for each in outcomes}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
+    texts = catalogue(ROOT, ())
     left = []
     for each in final.values():
         result = each["result"]
         if result == "survived":
-            if (each["file"], each["was"], each["becomes"]) in known:
+            then = _squeeze("".join(texts.get(each["file"], "").splitlines()[each["line"] :][:1]))
+            if known & {(each["file"], each["was"], each["becomes"], any) for any in ("", then)}:
                 result = "equivalent"
             else:
                 left.append(each)
@@ -755,6 +765,9 @@ def main() -> int:
     )
     parser.add_argument("--tests", help="comma list of test files to use, without test_ and .py")
     parser.add_argument("--again", metavar="FILE", help="only what survived in this outcome")
+    parser.add_argument(
+        "--unseen", metavar="FILES", help="comma list of outcomes: only mutants that none has"
+    )
     parser.add_argument("-o", "--output", default="mutants.jsonl", help="outcomes, a line each")
     parser.add_argument("--list", action="store_true", help="only show the mutants")
     parser.add_argument(
@@ -764,6 +777,9 @@ def main() -> int:
     output = Path(arguments.output).absolute()
     if arguments.again:
         arguments.again = str(Path(arguments.again).absolute())
+    if arguments.unseen:
+        paths = (Path(each).absolute() for each in arguments.unseen.split(","))
+        arguments.unseen = ",".join(map(str, paths))
     if arguments.list:
         texts = catalogue(ROOT, arguments.files)
         found = chosen(arguments)
@@ -791,6 +807,8 @@ def main() -> int:
             command += ["--output", str(output)]
             if arguments.again:
                 command += ["--again", arguments.again]
+            if arguments.unseen:
+                command += ["--unseen", arguments.unseen]
             return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
     return run(arguments, output)
 

@@ -7,7 +7,7 @@ would have missed.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, count
+from itertools import chain, count, pairwise
 
 import pytest
 import yaml
@@ -153,6 +153,9 @@ def test_every_equivalent_is_still_a_mutant_with_a_reason():
         becomes = each["becomes"] if isinstance(each["becomes"], list) else [each["becomes"]]
         for new in becomes:
             assert (each["was"], new) in shown[each["file"]], (each["file"], each["was"], new)
+        lines = [" ".join(line.split()) for line in texts[each["file"]].splitlines()]
+        if then := each.get("then"):  # which of several such lines it is
+            assert (each["was"], then) in pairwise(lines), (each["file"], then)
         assert len(each["reason"].split()) > 3
 
 

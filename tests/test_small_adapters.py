@@ -16,7 +16,7 @@ def adapted(bare):
 
     def rows(adapter, tables):
         sql = (ROOT / "sql" / "adapters" / f"{adapter}.sql").read_text(encoding="utf-8")
-        bare.execute("CREATE OR REPLACE SCHEMA trace")
+        bare.execute("DROP SCHEMA IF EXISTS trace CASCADE; CREATE SCHEMA trace")
         aliases = re.findall(r'trace\."(\w+)" AS (\w+)', sql)
         for table in dict.fromkeys(table for table, _ in aliases):
             names = [
@@ -37,7 +37,7 @@ def adapted(bare):
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     yield rows
-    bare.execute("DROP SCHEMA trace CASCADE")
+    bare.execute("DROP SCHEMA IF EXISTS trace CASCADE")
 
 
 @pytest.mark.parametrize(
@@ -226,3 +226,140 @@ def test_a_board_is_told_by_the_first_digits_of_a_hash(adapted):
     found = {row["gpu_id"]: row["board"] for row in adapted("gpu_identity", tables)}
     hashes = [hashlib.sha256(each.encode()).hexdigest()[:12] for each in uuids[:2]]
     assert found == {0: hashes[0], 1: hashes[1], 2: None}
+
+
+def test_a_priority_of_a_stream_is_signed(adapted):
+    given = {0: 0, 4294967295: -1, 4294967294: -2, 2147483647: 2147483647, 2147483648: -2147483648}
+    rows = [{"streamId": at, "priority": each, "flag": 3} for at, each in enumerate(given)]
+    found = adapted("cuda_stream", {"TARGET_INFO_CUDA_STREAM": [*rows, {"streamId": 9}]})
+    assert [(row["stream_id"], row["priority"], row["flag"]) for row in found] == [
+        *[(at, given[each], 3) for at, each in enumerate(given)],
+        (9, None, None),
+    ]
+
+
+def test_a_payload_is_its_own_or_the_one_it_names(adapted):
+    ranges = [
+        {"jsonText": "own", "jsonTextId": 4},
+        {"jsonTextId": 4},
+        {"jsonTextId": 9},
+        {},
+        {"jsonText": "alone"},
+    ]
+    strings = [{"id": 4, "value": "named"}, {"id": 5, "value": "other"}]
+    found = adapted("nvtx_payload", {"NVTX_EVENTS": ranges, "StringIds": strings})
+    assert sorted((row["row_id"], row["payload"]) for row in found) == [
+        *[(0, "own"), (1, "named"), (2, None), (4, "alone")],
+    ]
+
+
+def test_a_setting_of_a_capture_is_told_once_and_of_no_process(adapted):
+    given = names(
+        ("PROCESS_12:COLLECT_CUDA_TRACE", "true"),
+        ("PROCESS_7:COLLECT_CUDA_TRACE", "true"),
+        ("COLLECT_CUDA_TRACE", "false"),
+        ("X_PROCESS_7:START_TRIGGER", "none"),
+        ("PROCESS_7:PROCESS_8:START_TRIGGER", "none"),
+        ("PROCESS_7:USER_NAME", "alice"),
+        ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "1"),
+    )
+    found = adapted("capture_info", {"META_DATA_CAPTURE": given})
+    assert sorted((row["name"], row["value"]) for row in found) == [
+        *[("COLLECT_CUDA_TRACE", "false"), ("COLLECT_CUDA_TRACE", "true")],
+        ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "1"),
+    ]
+
+
+def test_of_an_export_nobody_is_told(adapted):
+    given = names(
+        ("EXPORT_HOST", "node7"), ("EXPORT_LAZY", "1"), ("EXPORT_SCHEMA_VERSION", "3.1.2"),
+        ("EXPORT_PARAM_LAZY", "0"), ("EXPORT_USER", "bob"),
+    )  # fmt: skip
+    (*new,) = adapted("export_info", {"META_DATA_EXPORT": given})
+    assert [row["name"] for row in new] == ["EXPORT_SCHEMA_VERSION", "EXPORT_PARAM_LAZY"]
+    # old exports say it without PARAM
+    (*old,) = adapted("export_info.until_3_1", {"EXPORT_META_DATA": given})
+    assert [(row["name"], row["value"]) for row in old] == [
+        *[("EXPORT_PARAM_LAZY", "1"), ("EXPORT_SCHEMA_VERSION", "3.1.2")],
+    ]
+
+
+def test_a_metric_is_of_the_gpu_in_the_low_eight_bits(adapted):
+    given = [{"typeId": (5 << 32) + 7 * 256 + 3, "value": 9}, {"typeId": 255}, {"typeId": 256}]
+    found = adapted("gpu_metric", {"GPU_METRICS": given})
+    assert [(row["gpu_id"], row["value"]) for row in found] == [
+        *[(3, "9"), (255, None), (0, None)],
+    ]
+
+
+def test_a_kernel_has_the_longer_of_its_names(adapted):
+    given = [{"demangledName": 1, "shortName": 2}, {"shortName": 2}, {"demangledName": 1}, {}]
+    found = adapted("kernel", {"CUPTI_ACTIVITY_KIND_KERNEL": given})
+    assert [(row["name_id"], row["short_name_id"]) for row in found] == [
+        *[(1, 2), (2, 2), (1, None), (None, None)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        *[("/", False), ("a/b", True), (" /x", True), ("C:/x", True), ("CD:\\x", True)],
+        *[("_X=", False), ("A1_=x", False), ("1A=x", True), ("a b=c", True), ("=x", True)],
+        *[("a-b=c", True), ("z:\\", False), ("", True)],
+    ],
+)
+def test_a_string_that_looks_like_a_path_or_a_setting_is_left_out(adapted, text, is_left):
+    strings = [{"id": 1, "value": text}]
+    others = {"ProcessStreams": [{"contentId": 2}, {"filenameId": 3}], "ANALYSIS_FILE": [{}]}
+    assert len(adapted("string", {"StringIds": strings, **others})) == is_left
+
+
+def test_a_diagnostic_names_no_path(adapted):
+    texts = {
+        r"read C:\Users\bob\x.nsys-rep, fine": "read <path>, fine",
+        "in '/home/bob/a b/c/'; done": "in '<path> b<path>'; done",
+        "and/or 5/7 /tmp/": "and/or 5/7 <path>",
+        "D:/x: y": "D:/x: y",
+        "see //host/share:9": "see <path>:9",
+    }
+    rows = [{"text": text, "globalPid": 9 << 24} for text in texts]
+    found = adapted("diagnostic", {"DIAGNOSTIC_EVENT": rows})
+    assert [row["text"] for row in found] == [*texts.values()]
+    assert {row["process"] for row in found} == {9}
+
+
+def test_a_diagnostic_tells_no_command_and_no_value(adapted):
+    texts = {
+        "HF_TOKEN=x set, A=, ENV 'B_1=\"c d\" e'": "HF_TOKEN=<value> set, A=<value> ENV 'B_1=<value> e'",
+        "SECRET: abc; KEY = 'a \\' b' c": "SECRET: <value> KEY = <value> c",
+        '{"WANDB_API_KEY": "a b", "x": 1}': '{"WANDB_API_KEY": <value>, "x": 1}',
+        "my-token=1 --api-key 2 x": "my-token=<value> --api-key <value> x",
+        'command "a \\" b" ended, `c`': "command <command> ended, `c`",
+        "arguments: ['a', 'b'] and": "arguments: [<command>] and",
+        "Command line: a b\nc": "Command line: <command>\nc",
+        "the 'nsys status' command to": "the 'nsys status' command to",
+        "invalid argument (1), key 5, KEYBOARD 5": "invalid argument (1), key 5, KEYBOARD 5",
+        "redis://u:p/w@h:9/0 https://x/y": "redis:<path>:9/0 https:<path>",
+        "~/x ~bob/y ./z ../a $HOME/b ${T}/c %TEMP%\\d": " ".join(["<path>"] * 7),
+        "~5/s, e.g./i.e.": "~5/s, e.g./i.e.",
+    }
+    found = adapted("diagnostic", {"DIAGNOSTIC_EVENT": [{"text": text} for text in texts]})
+    assert [row["text"] for row in found] == [*texts.values()]
+
+
+def test_a_diagnostic_keeps_names_of_two_letters(adapted):
+    found = adapted(
+        "diagnostic",
+        {
+            "DIAGNOSTIC_EVENT": [{"text": "ab abc other.x other"}],
+            "META_DATA_EXPORT": names(
+                ("EXPORT_USER", "ab"), ("EXPORT_HOST", "abc"), ("EXPORT_ARCH", "other.x")
+            ),
+            "EXPORT_META_DATA": names(("EXPORT_PLATFORM", "other.x")),
+            "TARGET_INFO_SYSTEM_ENV": names(("Hostname", "other.y.z"), ("Os", "abc")),
+            "META_DATA_CAPTURE": names(
+                ("PROCESS_1:USER_NAMES", "x"), ("A:PROCESS_1:USER_NAME", "y")
+            ),
+        },
+    )
+    assert [row["text"] for row in found] == ["ab <name> <name>.x <name>"]

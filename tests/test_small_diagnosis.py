@@ -679,8 +679,9 @@ def test_opportunities_are_ceilings(ask):
     assert advised(ask, row)[0][12] is None
     (all_of_it,) = advised(ask, {"median_ns": 100 * MS}, mfu=40)
     assert all_of_it[10:13] == (0, None, None)
-    (other,) = advised(ask, {"certain_pct": 49.9})
-    assert other[15] == "inferred"
+    for certain, status in ((49.9, "inferred"), (50.0, "measured"), (50.5, "measured")):
+        (other,) = advised(ask, {"certain_pct": certain})
+        assert other[15] == status
 
 
 def test_opportunities_tell_their_evidence(ask):
@@ -933,7 +934,7 @@ def test_metrics(ask):
         *[{"name_id": 4, "work_ns": 2}, {"name_id": 5, "work_ns": 2}, {"name_id": 6, "work_ns": 2}],
     ]
     samples = [
-        {"metric": name, "value_sum": 10.0 * n, "value_count": n or None}
+        {"metric": name, "value_sum": 10.0 * n * (7 - n), "value_count": n or None}
         for n, name in enumerate(METRICS)
     ]
     samples += [
@@ -949,14 +950,14 @@ def test_metrics(ask):
         ("class", 0, "other", "other", "compute", 1, 1, 0, None, None, None, "this trace"),
         ("class", 0, "norm", "norm", "compute", 1, 2e-6, 0, None, None, None, "this trace"),
         ("class", 1, "gemm", "gemm", "compute", 1, 1, 0, None, None, None, "this trace"),
-        ("kernel", 0, "k", "gemm", "compute", 5, 3, 8, 50, None, 10, "this trace"),
+        ("kernel", 0, "k", "gemm", "compute", 5, 3, 8, 50, None, 60, "this trace"),
         ("kernel", 0, "(unnamed kernel)", "other", "compute", 1, 1, 8, 87.5, 3, None, "this trace"),
-        ("kernel", 0, "k", "norm", "compute", 1, 2e-6, 8, 50, None, 10, "this trace"),
+        ("kernel", 0, "k", "norm", "compute", 1, 2e-6, 8, 50, None, 60, "this trace"),
         ("kernel", 0, "l", "gemm", "compute", 1, 2e-6, 8, 100, None, None, "this trace"),
         ("kernel", 0, "m", "gemm", "compute", 1, 2e-6, 0, None, None, None, "this trace"),
         ("kernel", 1, "k", "gemm", "compute", 1, 1, 100, 4, 0, None, "this trace"),
     ]
-    assert found[6][10:17] == (None, *[10] * 6)
+    assert found[6][10:17] == (None, 60, 50, 40, 30, 20, 10)
     # at least 90 % of the samples without another
     assert [row[9] for row in found[6:11]] == [True, True, True, False, None]
     told = counted(ask, samples, work=work, exclusive_pct=87.5)
@@ -980,6 +981,13 @@ def test_metrics_of_another_capture(ask):
         ("class", 1, "gemm", 8, 5, "other capture"),
         ("kernel", 0, "k", 8, 3, "other capture"),
         ("kernel", 0, "l", 0, None, "other capture"),
+        ("kernel", 1, "m", 0, None, "other capture"),
+    ]
+    # one row makes it another capture's; a class is no kernel of that name
+    found = counted(ask, [], [{"scope": "class", "name": "k", "value_sum": 4.0}], work=work)
+    assert [(*row[:3], row[7], row[10], row[-1]) for row in found] == [
+        *[("class", at, "gemm", 0, None, "other capture") for at in (0, 1)],
+        *[("kernel", 0, name, 0, None, "other capture") for name in "kl"],
         ("kernel", 1, "m", 0, None, "other capture"),
     ]
 
@@ -1076,6 +1084,14 @@ def test_step_timeline_names_lanes(ask):
     ) == [("context 1 stream 7", 1), ("context 2 stream 7", 2), ("stream 8", 3)]
     assert lanes(ask, {"process": (1 << 24) + 6}, {"lane": 2, "stream_id": 3}) == [
         *[("process 5 stream 3", 1), ("process 6 stream 7", 2)],
+    ]
+    # by process, context and stream, in this order
+    assert lanes(
+        ask,
+        *[{"lane": 1, "context_id": 2, "stream_id": 8}, {"lane": 2, "stream_id": 9}],
+        {"lane": 3, "process": 4, "context_id": 3, "stream_id": 10},
+    ) == [
+        *[("process 4 stream 10", 1), ("process 5 stream 9", 2), ("process 5 stream 8", 3)],
     ]
     # lanes of two processes may have one number
     assert lanes(ask, {"process": 6}, {"stream_id": 3}) == [

@@ -5,11 +5,24 @@ from random import Random
 
 import pytest
 
+from conftest import written
+
 
 @pytest.fixture
 def con(ask, bare):
     """The connection with every macro as its file has it now."""
     return bare
+
+
+def test_kernel_text_reads_the_first_thousand_characters(con):
+    for name in ("k" * 1500, "_Z1500" + "k" * 1500):
+        function = con.execute("SELECT nsys.kernel_function(?)", [name]).fetchone()[0]
+        assert len(function) == 1024 - name.count("_Z1500") * 6 and set(function) == {"k"}
+
+
+def put(con, name, columns, rows):
+    con.execute(f"CREATE OR REPLACE TABLE {name} ({columns})")
+    con.execute(f"INSERT INTO {name} VALUES {', '.join(map(written, rows))}")
 
 
 @pytest.mark.parametrize(
@@ -187,12 +200,11 @@ def test_stretches_are_cut_where_the_outermost_row_begins_or_ends(con, seed):
             stretches.append((part, start, at))
         over += [(part, *row) for row in nested(random, 0, 12_000_000, 3, label)]
     over.append((1, 5, 5, next(label)))
-    for name, columns, rows in (
-        ("rel", "part BIGINT, start_ns BIGINT, end_ns BIGINT", stretches),
-        ("over_rows", "part BIGINT, start_ns BIGINT, end_ns BIGINT, label BIGINT", over),
-    ):
-        con.execute(f"CREATE OR REPLACE TABLE {name} ({columns})")
-        con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    # at the very times of the others, in a part that they have nothing to do with
+    stretches += [(3, start, end) for part, start, end in stretches if part == 1]
+    over += [(3, start + 1, end, next(label)) for part, start, end, _ in over if part == 1]
+    put(con, "rel", "part BIGINT, start_ns BIGINT, end_ns BIGINT", stretches)
+    put(con, "over_rows", "part BIGINT, start_ns BIGINT, end_ns BIGINT, label BIGINT", over)
     rows = con.execute("FROM nsys.iv_cover('rel', 'over_rows') ORDER BY ALL").fetchall()
     merged = {}
     for part, stretch, start, end, named in rows:
@@ -204,3 +216,176 @@ def test_stretches_are_cut_where_the_outermost_row_begins_or_ends(con, seed):
         else:
             pieces.append((start, end, named))
     assert merged == covered(stretches, over)
+
+
+def texts(con, macro, values):
+    """{value: what the macro makes of it}."""
+    listed = f"SELECT v, {macro}(v) FROM (SELECT unnest(?::VARCHAR[])) AS t (v)"
+    return dict(con.execute(listed, [list(values)]).fetchall())
+
+
+def test_statistic_pads_with_zeros(con):
+    for n in range(1, 7):
+        for size in range(n + 1):
+            values = [7, 3, 12, 5, 3, 9][:size]
+            padded = sorted(values + [0] * (n - size))
+            asked = con.execute(
+                "SELECT nsys.padded_median(v, n), nsys.padded_min(v, n), nsys.padded_max(v, n), "
+                "nsys.padded_middle(v, n), [nsys.padded_at(v, n, p) FOR p IN range(1, n + 1)] "
+                "FROM (SELECT ?::BIGINT[] AS v, ?::BIGINT AS n)",
+                [values, n],
+            ).fetchone()
+            median = (padded[(n - 1) // 2] + padded[n // 2]) / 2
+            assert asked == (median, padded[0], padded[-1], int(median), padded)
+
+
+def test_memory_kinds_are_those_of_the_exporter(con):
+    kinds = ["pageable", "pinned", "device", "array", "managed", "device static", "managed static"]
+    asked = (
+        "SELECT nsys.memory_kind(n) FROM (SELECT unnest([0, 1, 2, 3, 4, 5, 6, 7, 99, NULL]) AS n)"
+    )
+    assert [row[0] for row in con.execute(asked).fetchall()] == [*kinds, None, None, None]
+
+
+def test_metric_kind_is_told_by_the_name(con):
+    named = {
+        **dict.fromkeys(["SM Issue", "SMs issue [Throughput %]", "sms Issue x"], "sm_issue"),
+        **dict.fromkeys(["Tensor Active [Throughput %]", "TENSOR ACTIVE"], "tensor_active"),
+        **dict.fromkeys(["DRAM Read Bandwidth [%]", "VRAM read", "ram read"], "dram_read"),
+        **dict.fromkeys(["DRAM Write Bandwidth [%]", "VRAM write"], "dram_write"),
+        "NVLink RX Responses User Data [Throughput %]": "nvlink_rx",
+        "NVLink RX Response User Data": "nvlink_rx",
+        "NVLink TX Responses User Data [Throughput %]": "nvlink_tx",
+        "NVLink TX Response User Data": "nvlink_tx",
+        **dict.fromkeys(["SM Active", "SMs Active [Throughput %]"], "sms_active"),
+        **dict.fromkeys(["SM Issue [count]", "SMs Active [", "SM Issues", "my SM Issue"]),
+        **dict.fromkeys(["NVLink RX Requests User Data [Throughput %]", "Tensor Activeness", ""]),
+        **dict.fromkeys(["DRAM Reads", "DRAM Read [MB/s]", "xdram write", "PCIe RX"]),
+    }
+    assert texts(con, "nsys.metric_kind", named) == named
+
+
+def test_pattern_matches_the_whole_text(con):
+    cases = [
+        *[("step 1", "step *", True), ("step ", "step *", True), ("step", "step *", False)],
+        *[("my step 1", "step *", False), ("my step 1", "*step*", True), ("Step", "step", False)],
+        *[("a%b", "a%b", True), ("axb", "a%b", False), ("a_b", "a_b", True), ("axb", "a_b", False)],
+        *[("a!b", "a!b", True), ("a!%b", "a!%b", True), ("ab", "a!b", False), ("", "*", True)],
+        *[("a?b", "a?b", True), ("axb", "a?b", False), ("[ab]", "[ab]", True), ("x", "", False)],
+        *[("a\nb", "a*b", True), ("a*b", "a*b", True), (None, "*", None), ("abab", "a*b", True)],
+    ]
+    for text, pattern, is_match in cases:
+        asked = con.execute("SELECT nsys.matches(?::VARCHAR, ?)", [text, pattern]).fetchone()
+        assert asked == (is_match,), (text, pattern)
+
+
+def test_pattern_stems_cut_the_number_at_the_end(con):
+    stems = {
+        **{"step 12": "step *", "step 0": "step *", "step9": "step*", "12": "*", "s1x": "s1x"},
+        **{"mm, seq = 4, op_id = 7": "mm, seq = *", "mm, op_id = 7, sizes = 1": "mm, op_id = *"},
+        **{"a, seq = 1, seq = 2": "a, seq = *", "a, seq": "a, seq", "": "", "x:": "x:"},
+        **{"9/": "9/", "a, op_id = 3, seq = 4": "a, op_id = 3, seq = *"},
+    }
+    assert texts(con, "nsys.text_stem", stems) == stems
+    folds = {"a1b22*c": "a*b*c", "step *": "step *", "1*2 3": "* *", "x": "x", "conv2d": "conv*d"}
+    assert texts(con, "nsys.text_fold", folds) == folds
+
+
+def test_pattern_of_a_kernel_ends_where_its_arguments_begin(con):
+    named = {
+        **{"void f<int>(int)": "void f<*", "f(int)": "f(*", "plain": "plain"},
+        **{"(anonymous namespace)::f<1>": "(anonymous namespace)::f<*"},
+        **{"void <unnamed>::g(int)": "void <unnamed>::g(*", "<x>": "<*"},
+    }
+    first = "SELECT nsys.kernel_pattern(?, 1)"
+    assert {name: con.execute(first, [name]).fetchone()[0] for name in named} == named
+
+
+def test_range_text_keeps_numbers_that_are_part_of_a_word(con):
+    folds = {
+        **{"layer 3 x": "layer * x", "conv2d": "conv2d", "a1": "a*", "a1_b22": "a*_b*", "*": "*"},
+        **{"1.2.3": "*.*.*", "x **": "x *", "step*": "step*", "2d3": "2d*", "7*8": "*"},
+        **{"mm, seq = *": "mm", "mm, op_id = *": "mm", "mm, seq = * x": "mm, seq = * x"},
+        **{"fwd 12a": "fwd 12a", "a, seq = *, op_id = *": "a, seq = *"},
+    }
+    assert texts(con, "nsys.range_fold", folds) == folds
+    stems = {"layer 3": "layer *", "x" * 300: "x" * 200, "y" * 199 + "12": "y" * 199 + "*"}
+    assert texts(con, "nsys.range_stem", stems) == stems
+    assert con.execute("SELECT nsys.range_stem(NULL)").fetchone() == ("(unnamed)",)
+
+
+PARTS = 150
+
+
+@pytest.fixture
+def two_sets(con):
+    """Rows of two sets and of windows in many parts, most of them touching; their cells by part."""
+    random = Random(11)
+
+    def rows(of):
+        start, end = (random.choice([None, *range(13)]) for _ in range(2))
+        return (random.choice([of, of, of, None if of == 0 else of]), start, end)
+
+    found = {name: [rows(p) for p in range(PARTS) for _ in range(4)] for name in "ab"}
+    windows = [
+        (part, at, random.randrange(12), random.randrange(1, 14))
+        for part in range(PARTS)
+        for at in range(2)
+    ]
+    for name, listed in found.items():
+        put(con, name, "part BIGINT, start_ns BIGINT, end_ns BIGINT", listed)
+    put(con, "w", "part BIGINT, window_id BIGINT, start_ns BIGINT, end_ns BIGINT", windows)
+    yield found["a"], cells(found["a"]), cells(found["b"]), windows
+    con.execute("DROP TABLE a; DROP TABLE b; DROP TABLE w")
+
+
+def cells(rows):
+    found = {}
+    for part, start, end in rows:
+        if start is not None and end is not None:
+            found.setdefault(part, set()).update(range(start, end))
+    return {part: inside for part, inside in found.items() if inside}
+
+
+def runs(by_part):
+    """Rows of islands: (part, start, end)."""
+    return sorted(
+        (
+            (part, at, next(end for end in count(at) if end not in inside))
+            for part, inside in by_part.items()
+            for at in inside
+            if at - 1 not in inside
+        ),
+        key=str,
+    )
+
+
+def test_interval_sets_of_many_parts(con, two_sets):
+    rows, a, b, windows = two_sets
+
+    def asked(query):
+        return sorted(con.execute(f"FROM nsys.{query}").fetchall(), key=str)
+
+    assert asked("iv_union('a', part)") == runs(a)
+    measured = [(part, len(inside)) for part, inside in a.items()]
+    assert asked("iv_measure('a', part)") == sorted(measured, key=str)
+    hulls = {part: set(range(min(inside), max(inside))) - inside for part, inside in a.items()}
+    assert asked("iv_gaps('a', part)") == runs(hulls)
+    both = {part: inside & b.get(part, set()) for part, inside in a.items()}
+    assert asked("iv_intersect('a', 'b')") == runs(both)
+    alone = {part: inside - b.get(part, set()) for part, inside in a.items()}
+    assert asked("iv_subtract('a', 'b')") == runs(alone)
+    clipped = [
+        (part, window, max(start, begin), min(end, until))
+        for part, start, end in rows
+        for of, window, begin, until in windows
+        if part == of and None not in (start, end) and begin < until
+        if max(start, begin) < min(end, until)
+    ]
+    assert asked("iv_clip('a', 'w')") == sorted(clipped, key=str)
+    inside = [
+        (part, window, len(a.get(part, set()) & set(range(begin, until))))
+        for part, window, begin, until in windows
+        if begin < until
+    ]
+    assert asked("iv_measure_in('a', 'w')") == sorted(inside, key=str)

@@ -1,5 +1,6 @@
 """Single SQL files about two sides over small tables made by hand, as in test_small_tables."""
 
+import hashlib
 from itertools import combinations
 
 import pytest
@@ -315,6 +316,11 @@ def setup(ask, **changed):
 
 def test_pairs_setup(ask):
     own = setup(ask)
+    told = (
+        *("anchor of 0=nvtx:s", "gpu of 0=H100", "kernels of 0 attention=2"),
+        *("kernels of 0 fused_gemm_comm=1", "kernels of 0 gemm=1.5", "option window=range"),
+    )
+    assert own == hashlib.sha256("\n".join(told).encode()).hexdigest()[:8]
     content = [(0, "new", "class", "gemm", 1.5), (0, "new", "class", "attention", 2)]
     same = {
         "asked": [("new", "window", "range")],

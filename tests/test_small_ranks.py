@@ -136,6 +136,10 @@ def test_ranks_blame(ask):
     assert sorted(ask("ranks/blame", tables)) == [(0, None, 1, True), (1, 1, 2, False)]
     assert [row[1] for row in sorted(ask("ranks/blame", tables, threshold_pct=0.9))] == [0, 1]
     assert [row[1] for row in sorted(ask("ranks/blame", tables, threshold_pct=2))] == [None, None]
+    exactly = [(5, 0, 10_000, 100, True), (5, 1, 10_000, 101, True)]
+    assert sorted(ask("ranks/blame", {"rank.delay": (columns, exactly)})) == [
+        *[(0, None, 100, True), (1, 5, 101, True)],
+    ]
 
 
 def test_ranks_clock(ask):

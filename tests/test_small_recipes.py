@@ -409,6 +409,58 @@ def test_capture_of_waits_and_counters(capture):
     assert not [row for row in facts if "before their call" in row[1]]
 
 
+def test_capture_of_one_of_each(capture):
+    """One row of whatever may be wrong is enough, and shares are told in full."""
+    facts = capture(
+        RELATIONS,
+        diagnostic=[(3, "hm"), (2, "hm"), (1, "hm")],
+        capture_row=[("kernel", 101, 0, 8, 1), ("nvtx", None, None, 1, 0)],
+        capture_launch=[(101, 8, 7, 1, 1_000, 7)],
+        capture_graph=[(1, 1, 1, 1)],
+        event_wait=[(True,), (True,), (True,), (False,)],
+        capture_window=[(0, 1, "nvtx:s", "1 cut", 8, 1)],
+        nvtx=[(59, None)],
+        device_map=[(101, 0, 3)],
+        overhead=[(0, 1_000)],
+        cuda_overhead=[(3, 4), (6, 1_000_005)],
+        gpu_metric_info=[("SM Issue",)],
+        export_info=[("EXPORT_PARAM_TIME_SHIFT", "1")],
+        analysis=[(1_000_000,), (None,)],
+        session_start=[(0,)],
+    )
+    found = {row[1].partition(",")[0]: (row[2], row[3], (row[4] or "")[:8]) for row in facts}
+    assert {name: found[name] for name in found if found[name][1] == "warn"} == {
+        "time shift or normalisation": ("true", "warn", "all time"),
+        "errors": ("1", "warn", "messages"),
+        "warnings": ("1", "warn", "messages"),
+        "other messages (error)": ("1", "warn", "read the"),
+        "other messages (warning)": ("1", "warn", "read the"),
+        "kernel": ("1", "warn", "12.500 %"),
+        "kernels with their CUDA call": ("87.5 %", "warn", "7 of 8 k"),
+        "kernels that start before their call": ("1", "warn", "by up to"),
+        "kernels with a source call stack": ("87.5 %", "warn", "7 of 8 k"),
+        "executions traced as a whole": ("1", "warn", "they cou"),
+        "launches without any device row": ("1", "warn", "blind: t"),
+        "waits unresolved": ("1", "warn", "25.0 % o"),
+        "kernels outside steady windows": ("1", "warn", "12.5 % o"),
+        "open NVTX ranges": ("1", "warn", "never cl"),
+    }
+    told = ("operations of traced nodes", "session length", "GPU metrics", "steady windows")
+    assert [found[name] for name in told] == [
+        *[("1", "ok", "many ope"), ("0.001 s", "ok", "NVTX ran")],
+        *[("1 of the metrics that recipe metrics reads", "ok", "sampling")],
+        ("1", "ok", "anchor n"),
+    ]
+    overheads = ("recorded activity of the profiler", "recorded activity of CUDA tracing")
+    assert [found[name][0] for name in overheads] == ["0.001 ms", "1.000 ms"]
+    assert fact(facts, "launches", "kernels that start before their call, process 101")[
+        2
+    ].startswith("by up to 0.001 ms: ")
+    remedies = {row[1] for row in facts if row[5]}
+    assert {"launches without any device row", "executions traced as a whole"} <= remedies
+    assert "kernels with a source call stack, process 101" in remedies
+
+
 # -------------------------------------------------------------------------------- trace events
 def trace_events(ask, *, ops, gaps=(), iterations=(), steady=(), **variables):
     tables = {
@@ -517,6 +569,31 @@ def test_trace_events_of_each_lane_have_a_track_of_their_own(ask):
     ]
     slices = [row[1] for row in found if row[2] == "slice"]
     assert slices == [10, 12, 13, 14, 15, 11]  # as they start, then by track
+
+
+def test_trace_events_of_two_devices_have_nothing_in_common(ask):
+    # one process, one stream and one time on both; each ends a gap behind the other's operation
+    ops = [
+        *[run(1, 7, 0, 10), run(2, 7, 10, 20), run(3, 7, 15, 30, of="norm")],
+        *[run(4, 7, 5, 12, device=1), run(5, 7, 12, 40, device=1)],
+    ]
+    gaps = [(0, 10, 10, 11, 15, 3, 1, "x"), (1, 5, 5, 6, 12, 5, 4, "y")]
+    iterations = [(0, 0, 0, 20, "steady", "s"), (1, 0, 5, 40, "steady", "s")]
+    found = trace_events(ask, ops=ops, gaps=gaps, iterations=iterations)
+    slices = sorted((*row[:2], *row[3:5], row[5]) for row in found if row[2] == "slice")
+    assert slices == [
+        *[(0, 1, 0, 20, "iteration 0"), (0, 2, 10, 1, "blocking")],
+        *[(0, 2, 11, 4, "dependency-stalled"), (0, 10, 0, 10, "gemm"), (0, 10, 10, 10, "gemm")],
+        *[(0, 11, 15, 15, "norm"), (1, 1, 5, 35, "iteration 0"), (1, 2, 5, 1, "blocking")],
+        *[(1, 2, 6, 6, "dependency-stalled"), (1, 10, 5, 7, "gemm"), (1, 10, 12, 28, "gemm")],
+    ]
+    # only what touches the windows of its own device, before and behind
+    steady = [(0, 10, 20), (1, 12, 14)]
+    found = trace_events(
+        ask, ops=ops, gaps=gaps, iterations=iterations, steady=steady, skip_first=1
+    )
+    kept = sorted((row[0], row[3]) for row in found if row[2] == "slice" and row[1] != 1)
+    assert kept == [(0, 10), (0, 10), (0, 11), (0, 15), (1, 12)]
 
 
 def test_trace_events_are_those_of_the_format(ask):

@@ -56,6 +56,41 @@ def test_budget(ask):
     ]
 
 
+def test_iterations(ask):
+    windows = [
+        # numbered as they start; what is not closed ends nowhere, so nothing comes behind its end
+        *[(1, 1, 9, 14, "cut"), (0, 2, 30, 45, "steady"), (0, 0, 10, 20, "steady")],
+        *[(0, 3, 40, None, "unclosed"), (0, 1, 20, 28, "warmup"), (1, 0, 0, 5, "steady")],
+        *[(0, 4, 60, 61, "steady"), (0, 5, 70, 90, "unclosed"), (0, 6, 95, 96, "steady")],
+    ]
+    columns = "device iteration start_ns end_ns status:VARCHAR anchor:VARCHAR"
+    tables = {"nsys.iteration": made(columns, [(*row, "s") for row in windows])}
+    found = ask("recipes/iterations", tables)
+    assert [row[:4] for row in found] == [row[:4] for row in sorted(windows)]
+    # duration in ms, status, anchor, period, gap before
+    assert [row[4:] for row in found] == [
+        *[(1e-5, "steady", "s", 10, None), (8e-6, "warmup", "s", 10, 0)],
+        *[(1.5e-5, "steady", "s", 10, 2), (None, "unclosed", "s", 20, -5)],
+        *[(1e-6, "steady", "s", 10, None), (2e-5, "unclosed", "s", 25, 9)],
+        *[(1e-6, "steady", "s", None, None), (5e-6, "steady", "s", 9, None)],
+        (5e-6, "cut", "s", None, 4),
+    ]
+    assert ask("recipes/iterations", tables, device=1) == found[-2:]
+
+
+def test_slowdown(ask):
+    columns = (
+        "device profiled_median_ns:DOUBLE profiled_min_ns profiled_max_ns profiled_n "
+        "unprofiled_median_ns:DOUBLE unprofiled_min_ns unprofiled_max_ns unprofiled_n "
+        "unprofiled_outliers slowdown_ns:DOUBLE natural_spread_ns is_material:BOOLEAN"
+    )
+    row = (12 * MS, 11 * MS, 14 * MS, 5, 10 * MS, 9 * MS, 13 * MS, 6, 1, 2 * MS, 4 * MS, True)
+    rows = [(at, *row[:3], at, *row[4:]) for at in (2, 0, 1)]
+    assert ask("recipes/slowdown", {"nsys.step_slowdown": made(columns, rows)}) == [
+        (at, 12, 11, 14, at, 10, 9, 13, 6, 1, 2, 20, 4, True) for at in range(3)
+    ]
+
+
 def test_budget_windows(ask):
     rows = [window(device, at, 10) for device in (1, 0) for at in (2, 1)]
     assert ask("recipes/budget_windows", budget_windows(*rows)) == sorted(rows)
@@ -335,7 +370,7 @@ def test_processes(ask):
 
 
 def test_taxonomy(ask):
-    kernels = [(1, 0, 30), (1, 50, 60), (2, 0, 60), (None, 0, 20), (3, 5, 4), (4, 0, 40)]
+    kernels = [(1, 0, 30), (1, 50, 60), (2, 0, 60), (None, 0, 60), (3, 5, 4), (4, 0, 40)]
     names = [
         *[(1, "a", "gemm", True), (2, "b", "other", False), (None, None, "other", False)],
         *[(4, "c", "norm", True), (3, "d", "norm", True), (5, "e", "norm", True)],
@@ -350,10 +385,10 @@ def test_taxonomy(ask):
     }
     found = ask("recipes/taxonomy", tables)
     assert [(*row[:2], row[4], *row[6:]) for row in found] == [
-        ("b", "other", False, 1, 60, 37.5, 2),
-        (None, "other", False, 1, 20, 12.5, None),
-        ("a", "gemm", True, 2, 40, 25, 1),
-        ("c", "norm", True, 1, 40, 25, 4),
+        ("b", "other", False, 1, 60, 30, 2),
+        (None, "other", False, 1, 60, 30, None),
+        ("a", "gemm", True, 2, 40, 20, 1),
+        ("c", "norm", True, 1, 40, 20, 4),
         ("d", "norm", True, 0, 0, 0, 3),
         ("e", "norm", True, 0, 0, 0, 5),
     ]
@@ -426,6 +461,7 @@ def test_metric_operator(ask):
         *[(1, "gemm", 0, 10, 31), (1, "gemm", 0, 20, 25), (2, "norm", 0, 30, 41)],
         *[(3, "gemm", 0, 11, 20), (4, "gemm", 0, 50, 51), (-1, "memcpy", 0, 60, 61)],
         *[(5, "gemm", 0, 50, 60), (2, "norm", 1, 10, 61), (6, "gemm", 0, 40, 41)],
+        *[(-2, "memset", 1, 15, 16), (-3, "graph", 1, 15, 16)],
     ]
     samples = [
         (n, device, 10 * n if not device else 15, *(100 * n + at for at in range(6)), None)
@@ -437,7 +473,8 @@ def test_metric_operator(ask):
             "number device time_ns " + " ".join(f"{name}:DOUBLE" for name in METRICS), samples
         ),
         "nsys.op_name": made(
-            "name_id name:VARCHAR", [(n, f"k{n}") for n in (1, 2, 3, 4, 5)] + [(-1, "m")]
+            "name_id name:VARCHAR",
+            [(n, f"k{n}") for n in (1, 2, 3, 4, 5)] + [(-1, "m"), (-2, "s"), (-3, "g")],
         ),
     }
     found = ask("steps/metric_operator", tables)
@@ -450,10 +487,13 @@ def test_metric_operator(ask):
         (0, "kernel", "k4", 1, 0),
         (0, "kernel", "k5", 1, 0),
         (0, "kernel", None, 1, 0),
-        (1, "class", "norm", 1, 1),
-        (1, "kernel", "k2", 1, 1),
+        (1, "class", "norm", 1, 0),
+        (1, "class", "memset", 1, 0),
+        (1, "class", "graph", 1, 0),
+        (1, "kernel", "k2", 1, 0),
+        (1, "kernel", "g", 1, 0),  # a whole graph has a row, what is no kernel has none
     }
-    assert len(found) == 10 * len(METRICS)
+    assert len(found) == 13 * len(METRICS)
     of_k1 = {row[5]: row[6:] for row in found if row[1:3] == ("kernel", "k1")}
     assert of_k1 == {
         **{name: (600 + 3 * at, 3) for at, name in enumerate(METRICS[:6])},
@@ -862,7 +902,7 @@ def test_graph_op(ask):
 def test_calls_that_share_an_id(ask):
     # 64 + 1 twice, 2 only once, in the next block 65 once; of process 6 the same id
     calls = [
-        *[(10, 20, 5, 1, 65, 9), (10, 30, 5, 2, 65, 8), (11, 40, 5, 3, 65, 7), (5, 6, 5, 1, 66, 9)],
+        *[(10, 20, 5, 1, 65, 3), (10, 30, 5, 2, 65, 8), (11, 40, 5, 3, 65, 7), (5, 6, 5, 1, 66, 9)],
         *[(1, 2, 5, 1, 2, 9), (1, 2, 6, 1, 65, 9), (3, 4, 5, 1, None, 9), (10, 30, 5, 1, 65, 9)],
         (10, 30, 5, 1, 65, 4),
     ]
@@ -947,6 +987,7 @@ def test_range_instance_of_start_end_ranges(ask):
         *[(4, 60, 5, 9, 40, 35, "a"), (5, 60, 6, 9, 50, 50, "a"), (6, 60, 6, 9, 1, 2, "unknown")],
     ]
     paths = [(1, [1], True), (2, [2], True), (3, [1], False), (4, [2, 1], False)]
+    paths.append((5, [1] * 8, False))
     # numbers of names below, of ranges above 24 bits
     nested = [
         *[
@@ -954,6 +995,7 @@ def test_range_instance_of_start_end_ranges(ask):
             (12, 5, 8, 2, 8, 2, [(9 << 24) + 2, (7 << 24) + 1]),
         ],
         (13, 5, 8, 3, 4, 0, [(1 << 24) + 1]),
+        (15, 5, 8, 5, 6, 9, [(n << 24) + 1 for n in range(21, 29)]),  # deeper than is told apart
     ]
     levels = " ".join(f"level_{n}" for n in range(1, 9))
     rows = [

@@ -346,6 +346,19 @@ def test_anchor_candidate_prefers_what_says_most(ask):
     ) == ["d", "a", "e", "b", "c"]
 
 
+def test_anchor_candidate_tells_kinds_of_one_pattern_apart(ask):
+    rows = [("nccl", "p", 3, 1, 0, at, at + 100) for at in (0, 100, 200, 300)] + [
+        ("kernel", "p", 5, 1, 0, at, at + 40) for at in (0, 40, 80, 120)
+    ]
+    work = [("nccl", "p", 0, 90, 100, 100), ("kernel", "p", 0, 60, 100, 200)]
+    tables = {"nsys.anchor_span": (SPAN, rows), "nsys.anchor_work": (WORK, work)}
+    found = sorted(ask("steps/anchor_candidate", tables))
+    told = [{name: row[at] for at, name in enumerate(COLUMNS)} for row in found]
+    assert [(row["kind"], row["median"], row["share"], row["step"]) for row in told] == [
+        *[("kernel", 40, 30.0, 40), ("nccl", 100, 90.0, 100)],
+    ]
+
+
 def test_anchor_candidate_prefers_kernels_that_support_each_other(ask):
     # 100 and 102 imply the same step time, the longer 200 stands alone
     assert ranking(
@@ -398,7 +411,7 @@ def test_anchor_candidate_is_taken_for_all_devices_or_none(ask):
 def nest(ask, ranges, *, ops=(), others=()):
     """Ranges: (thread, start, end, text). What range_nest says, by thread in order."""
     rows = [(at, t, 10 * t, 59, *rest) for at, (t, *rest) in enumerate(ranges)]
-    names = sorted({text for *_, text in ranges})
+    names = sorted({text for *_, text in [*ranges, *others]})  # all of them have one
     tables = {
         "nsys.nvtx": (
             "row_id BIGINT, thread BIGINT, process BIGINT, event_type BIGINT, start_ns BIGINT, "
@@ -468,6 +481,7 @@ def test_range_nest_is_a_walk_with_a_stack(ask, seed):
     ranges = [(2, 2 * at, 60 - 2 * at, "a") for at in range(12)]  # twelve deep
     ranges += [(2, 59 - 2 * at, 59 - 2 * at, "b") for at in range(12)]
     ranges += nested(random, 1, 0, 60, 4) + nested(random, 3, 0, 9, 3) + [(3, 70, 70, "b")]
+    ranges += [(4, 0, 99, "c")] * 5 + nested(random, 4, 0, 90, 5)  # about the eighth level
     random.shuffle(ranges)
     assert nest(ask, ranges) == walked(ranges)
 
@@ -692,6 +706,16 @@ NAMED = [
     ("forward", "forward"),
     ("model.training_step", "forward"),
     ("training_steps", None),
+    # what two rules know belongs to the first of them
+    ("autograd::engine optimizer", "backward"),
+    ("forward backward evaluation", None),
+    ("eval dataloader", "evaluation"),
+    ("prefetch load batch save_checkpoint", "data"),
+    ("save_checkpoint grads sync", "checkpoint"),
+    ("grads sync of the optimizer", "grad_sync"),
+    ("clip_grad of backward", "optimizer"),
+    ("bwd x fwd", "backward"),
+    ("fwd.training_step", "forward"),
 ]
 
 
@@ -809,7 +833,12 @@ def test_copy_piece_is_cut_at_borders_and_counted_once_where_pieces_overlap(ask)
         place = (op_id, device, 5, 6, stream, op_id, start, end, 1000 + op_id)
         return (*place, direction, way, "a", "b")
 
+    def elsewhere(row, process, context):
+        return (*row[:2], process, context, *row[4:])
+
+    others = [elsewhere(copy(7, 97, 99), 5, 9), elsewhere(copy(8, 96, 98), 4, 6)]
     rows = [
+        *others,
         *[copy(1, 90, 170), copy(2, 95, 110), copy(3, 96, 99, stream=8)],
         *[
             copy(4, 96, 98, direction="DtoH"),
@@ -827,7 +856,12 @@ def test_copy_piece_is_cut_at_borders_and_counted_once_where_pieces_overlap(ask)
         ),
     }
     found = ask("steps/copy_piece", tables)
-    assert {row[2:4] + row[7:9] for row in found} == {(5, 6, "a", "b")}
+    # nothing of theirs is in a stream of the same number elsewhere, but the engine is one
+    assert sorted(row[9:] for row in found if row[2:4] != (5, 6)) == [
+        *[(1, 1007, 2, 2, 2, 0), (1, 1008, 2, 2, 2, 0)],
+    ]
+    found = [row for row in found if row[2:4] == (5, 6)]
+    assert {row[7:9] for row in found} == {("a", "b")}
     # count, bytes, whole, here, new of its stream and way, new of its direction
     assert sorted((*row[:2], row[4], *row[5:7], *row[9:]) for row in found) == [
         (0, 2, 7, "DtoH", "host", 1, 1004, 2, 2, 2, 2),

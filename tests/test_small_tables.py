@@ -51,6 +51,17 @@ def test_note_slow_start(ask, lengths, told):
     assert found == ([(f"{prefix}{told} out",)] if told else [])
 
 
+def test_note_slow_start_of_two_devices(ask):
+    columns = "device BIGINT, iteration BIGINT, start_ns BIGINT, end_ns BIGINT"
+    rows = [
+        (device, at, 0, (30 + device if at == 0 else 10)) for at in range(5) for device in (1, 0)
+    ]
+    found = ask("notes/slow_start", {"nsys.steady": (columns, rows)})
+    assert [told[:39] for (told,) in found] == [
+        *["device 0: iteration 0 takes 3.0 times t", "device 1: iteration 0 takes 3.1 times t"],
+    ]
+
+
 def test_note_slow_start_counts_windows_that_were_dropped(ask):
     """The option counts all windows, those too that are no longer among the steady ones."""
     columns = "device BIGINT, iteration BIGINT, start_ns BIGINT, end_ns BIGINT"
@@ -276,7 +287,10 @@ def test_note_blocking_bound(ask):
 def test_note_unmatched(ask):
     # of 1 000 ns of kernels, copies apart: a 10, b and c 20 each, d 9 and so below 1 %
     names = [(1, "d", False), (2, "a", False), (3, "c", False), (4, None, False), (5, "k", True)]
-    work = [(1, 9), (2, 4), (2, 6), (3, 20), (4, 20), (5, 941), (-1, 999), (-2, 999), (-3, 999)]
+    work = [(1, 9), (2, 4), (2, 6), (3, 20), (4, 20), (5, 841), (-1, 999), (-2, 999), (-3, 999)]
+    # and five of the same work
+    names += [(10 + at, name, False) for at, name in enumerate("tpsrq")]
+    work += [(10 + at, 20) for at in range(5)]
     tables = {
         "nsys.name_window": ("name_id BIGINT, work_ns BIGINT", work),
         "nsys.kernel_name": ("name_id BIGINT, name VARCHAR, is_matched BOOLEAN", names),
@@ -284,7 +298,7 @@ def test_note_unmatched(ask):
     told = [each.partition(" of kernel")[0] for (each,) in ask("notes/unmatched", tables)]
     known = "no taxonomy rule knows"
     assert told == [
-        f"{known} c (2.0 %",
+        *[f"{known} {name} (2.0 %" for name in "cpqrst"],
         f"{known} (unnamed kernel) (2.0 %",
         f"{known} a (1.0 %",
     ]
@@ -307,6 +321,12 @@ def test_note_deep_ranges(ask):
     tables["nsys.range_nest"] = (tables["nsys.range_nest"][0], nest[2:])
     tables["nsys.nvtx"] = (tables["nsys.nvtx"][0], ranges[2:3])
     assert ask("notes/deep_ranges", tables) == []
+    # one is enough, of each type of range
+    tables["nsys.range_nest"] = (tables["nsys.range_nest"][0], nest[:1])
+    for event_type, n in ((59, 2), (60, 2), (70, 2), (71, 2), (75, 1), (34, 1)):
+        tables["nsys.nvtx"] = (tables["nsys.nvtx"][0], [(event_type, None)])
+        told = [each for (each,) in ask("notes/deep_ranges", tables)]
+        assert [each[:13] for each in told] == ["1 NVTX ranges"] * n
 
 
 def test_note_perturbed(ask):
@@ -366,6 +386,8 @@ def test_note_metric_limits(ask):
     assert limits(ask) == [("no sample of a known metric falls into the windows shown", "")]
     assert limits(ask, metric_given=[("kernel", "k"), ("class", "unused")]) == [given]
     strange = [("kernel", "unused"), ("kernel", "unused"), ("kernel", "k"), ("kernel", "odd")]
+    (_, odd) = limits(ask, metric_given=strange[-1:])
+    assert odd[0] == "1 kernels of the other capture do not run in this trace"
     assert limits(ask, metric_given=strange) == [
         given,
         ("2 kernels of the other capture do not run in this trace", " is it the same workload?"),
@@ -451,6 +473,7 @@ def test_invariant_blockers_add_up(ask):
     names = ("name_id BIGINT, role VARCHAR", [(1, "comm"), (2, "compute"), (3, "comm")])
     windows = [(1, 1, {}), (0, 4, {}), (0, 3, {}), (0, 2, {}), (0, 1, {}), (2, 1, TIGHT)]
     windows.append((0, 5, {"blocking_ns": 0}))
+    windows.append((3, 1, {"comm_blocking_ns": 0}))  # nobody to blame
     rows = [
         *[(0, 1, 1, 10), (0, 1, 3, 5), (0, 1, 2, 10)],
         *[(0, 2, 1, 16), (0, 2, 2, 9)],  # too much of communication
@@ -466,7 +489,7 @@ def test_invariant_blockers_add_up(ask):
         ),
     }
     found = [row[:2] for row in ask("invariants/blockers_add_up", tables)]
-    assert found == [(0, 2), (0, 3), (0, 5), (1, 1)]
+    assert found == [(0, 2), (0, 3), (0, 5), (1, 1), (3, 1)]
 
 
 def test_invariant_communication_in_budget(ask):
@@ -491,7 +514,7 @@ def test_invariant_phases_in_budget(ask):
     windows.append((3, 1, dict.fromkeys(BUDGET, 0)))
     fine = [(60, 30, 0, 0), (35, 20, 0, 0)]
     phases = {
-        (0, 0): fine,
+        (0, 0): [*fine, (0, 0, 0, 0)],
         (0, 1): [(70, 40, 1, 2)],
         (0, 2): [*fine, (71, 0, 0, 0)],
         (0, 3): [(60, 30, 0, 0), (9, 20, 0, 0)],
@@ -502,6 +525,10 @@ def test_invariant_phases_in_budget(ask):
         (0, 8): [*fine, (0, 0, 0, -1)],
         (2, 1): [(9, 9, 0, 0)],
     }
+    # the least that no phase covers
+    windows += [(4, 1, {**dict.fromkeys(BUDGET, 0), "device_busy_ns": 1})]
+    windows += [(4, 2, {**dict.fromkeys(BUDGET, 0), "device_busy_ns": 1, "compute_busy_ns": 1})]
+    phases[4, 2] = [(1, 0, 0, 0)]
     rows = [(*key, *phase) for key, listed in phases.items() for phase in listed]
     columns = (
         "device BIGINT, iteration BIGINT, busy_ns BIGINT, compute_ns BIGINT, comm_ns BIGINT, "
@@ -509,7 +536,7 @@ def test_invariant_phases_in_budget(ask):
     )
     tables = {**budget(*windows), "nsys.phase_window": (columns, rows)}
     found = [row[:2] for row in ask("invariants/phases_in_budget", tables)]
-    assert found == [*[(0, i) for i in range(2, 10)], (1, 1)]
+    assert found == [*[(0, i) for i in range(2, 10)], (1, 1), (4, 1), (4, 2)]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ STEADY = [
     (0, 1, 15, 40),
     (0, 3, 40, 50),
     (0, 4, 55, 60),
-    (1, 2, 5, 30),
-    (1, 5, 30, 31),
+    (1, 2, 5, 15),
+    (1, 3, 15, 40),  # at borders of the other device, but not those of one of its windows
+    (1, 5, 40, 41),
 ]
 
 
@@ -259,6 +260,7 @@ def test_phase_device(ask, seed):
     for number, row in enumerate(ops):
         row["launch"] = row["start"] - number % 7 if number % 5 else None
     named = {1: "forward", 2: "backward"}
+    ops[4]["path"] = ops[9]["path"] = None  # those of ranges of other threads
     free = [
         (ops[4]["id"], 2, 11),
         (ops[4]["id"], 1, 12),
@@ -645,7 +647,8 @@ def test_launch_window(ask):
         (0, 1): (2, 2, 0, 5, 3, 0, 1, 1, 2, 1),
         (0, 3): (0,) * 10,
         (0, 4): (0,) * 10,
-        (1, 2): (1, 1, 0, 1, 0, 1, 0, 0, 0, 0),
+        (1, 2): (0, 0, 0, 1, 0, 1, 0, 0, 0, 0),
+        (1, 3): (1, 1, *[0] * 8),
         (1, 5): (0,) * 10,
     }
 
@@ -875,6 +878,19 @@ def test_top_gaps(ask, seed, top):
         assert len(longest(ask, cut)) == sum(row["rank"] <= 20 for row in found)
 
 
+def test_top_gaps_of_overlapping_windows_take_one_place_among_the_longest(ask):
+    # the longest lies in both windows of 15 to 20, and so do its two rows; the third is the next
+    spans = [(16, 20), (21, 24), (41, 43), (3, 4)]
+    cut = [
+        (at, 0, home(0, start), start, start, start, end, 0, None, 1, 2)
+        for at, (start, end) in enumerate(spans, 1)
+    ]
+    found = longest(ask, cut, top=3)
+    assert [(row["iteration"], row["start"], row["length"]) for row in found] == [
+        *[(0, 16, 4), (1, 16, 4), (1, 21, 3)],
+    ]
+
+
 def test_top_gaps_tell_what_came_before(ask):
     def before(*ops):
         items = [
@@ -994,6 +1010,10 @@ def test_iteration_needs_an_operation_that_starts_in_it(ask):
     ):
         assert told(ask, rows, ops=[(0, 0, at)]) == [status]
     assert told(ask, [window(5 * mega, 9 * mega)], ops=[(0, 0, 7 * mega)]) == ["steady"]
+    near = [(0, 0, 5 * mega + 3), (0, 0, 5 * mega + 9)]
+    for start, status in ((3, "steady"), (4, "no_device_work")):
+        rows_near = [window(5 * mega + start, 5 * mega + 9)]
+        assert told(ask, rows_near, ops=near) == [status]
     ops = [(0, 0, 3 * mega + 4), (0, 0, 2 * mega + 9), (0, 0, 5)]
     assert told(ask, rows, ops=ops) == ["steady"]
     assert told(ask, rows, ops=[(0, 3, 2 * mega)]) == ["steady"]

@@ -95,7 +95,9 @@ def _describe(model: Model) -> None:
     con.execute(f"CREATE TABLE {SCHEMA}.build_info (name VARCHAR, value VARCHAR)")
     con.executemany(f"INSERT INTO {SCHEMA}.build_info VALUES (?, ?)", [*facts.items()])
     con.execute(f"CREATE TABLE {SCHEMA}.build_key (name VARCHAR, key VARCHAR)")
-    con.executemany(f"INSERT INTO {SCHEMA}.build_key VALUES (?, ?)", [*model.keys().items()])
+    # In one statement: for every value that is given apart, DuckDB looks for the package pandas.
+    keys = ", ".join(f"({literal(name)}, {literal(key)})" for name, key in model.keys().items())
+    con.execute(f"INSERT INTO {SCHEMA}.build_key VALUES {keys}")
     con.execute("CREATE TABLE main.recipes (recipe VARCHAR, question VARCHAR, why_not VARCHAR)")
     con.executemany(
         "INSERT INTO main.recipes VALUES (?, ?, ?)",

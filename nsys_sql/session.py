@@ -929,12 +929,14 @@ class Model:
             self._need(recipe)
         except AnswerError as error:
             reason = error
-        files = self.planner.audits(recipe)
-        steps = self.planner.closure((file.label, each) for file in files for each in file.inputs)
-        for objection, tolerated in self._state.objections:
-            is_read = ("steady" if tolerated else "iteration") in steps
-            if reason is None and is_read and not _answers_still(recipe, tolerated):
-                reason = objection
+        if reason is None and self._state.objections:
+            files = self.planner.audits(recipe)
+            inputs = ((file.label, each) for file in files for each in file.inputs)
+            steps = self.planner.closure(inputs)
+            for objection, tolerated in self._state.objections:
+                is_read = ("steady" if tolerated else "iteration") in steps
+                if reason is None and is_read and not _answers_still(recipe, tolerated):
+                    reason = objection
         if reason is None:
             return None
         text = reason.message.removeprefix(f"{recipe.name}: ")

@@ -1,5 +1,8 @@
 """What several test files share: fixture traces, and golden files with their update switch."""
 
+import functools
+import gc
+import importlib.metadata
 import os
 import sqlite3
 import sys
@@ -8,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from nsys_sql import reporting
 from nsys_sql.cli import execute
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,14 +48,27 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     connect = duckdb.connect
 
     def connect_for_a_test(*arguments, **options):
-        if not CHECKED:
-            given = options.get("config") or {}
-            options["config"] = {"allow_unsigned_extensions": "true", **given}
-        con = connect(*arguments, **options)
-        con.execute("SET threads = 1")
-        return con
+        given = options.get("config") or {}
+        unsigned = {} if CHECKED else {"allow_unsigned_extensions": "true"}
+        options["config"] = {"threads": 1, **unsigned, **given}
+        return connect(*arguments, **options)
 
     duckdb.connect = connect_for_a_test
+
+    # What is installed stays the same while tests run, and every trace that is opened asks for it.
+    @functools.cache
+    def installed(path, selected, look=importlib.metadata.entry_points):
+        return look(**dict(selected))
+
+    importlib.metadata.entry_points = lambda **selected: installed(
+        tuple(sys.path), tuple(selected.items())
+    )
+    # What a worker makes while it collects tests stays: to look for what does not is idle.
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.enable()
 
 
 @pytest.fixture
@@ -122,6 +139,19 @@ def call(capsysbinary, monkeypatch):
     return run
 
 
+@pytest.fixture
+def as_markdown(monkeypatch):
+    """Each report that a command writes, whatever its form, as Markdown too: it is made once."""
+    texts, rendered = [], reporting._rendered
+
+    def render(parts, suffix):
+        texts.append(rendered(parts, ".md"))
+        return rendered(parts, suffix)
+
+    monkeypatch.setattr(reporting, "_rendered", render)
+    return texts
+
+
 def written(value):
     """A row, or a value in it, as SQL."""
     if isinstance(value, tuple | list):
@@ -136,6 +166,8 @@ def written(value):
 def bare():
     """A DuckDB without a trace: only the schemas that SQL files name."""
     with duckdb.connect(config={"threads": 1}) as con:
+        # Of a few rows every plan is a fast one, and to look for a better one takes longer.
+        con.execute("PRAGMA disable_optimizer")
         for schema in ("nsys", "rank", "pair", "store"):
             con.execute(f"CREATE SCHEMA {schema}")
         yield con

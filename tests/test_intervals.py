@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from conftest import written
+
 MACROS = Path(__file__).parents[1] / "sql" / "macros" / "interval.sql"
 
 Row = tuple[int | None, int | None, int | None]  # part, start_ns, end_ns
@@ -43,8 +45,7 @@ def put(con: duckdb.DuckDBPyConnection, name: str, data: list[Row]) -> None:
     """Replace table `name` by these rows."""
     con.execute(f"CREATE OR REPLACE TABLE {name} (part BIGINT, start_ns BIGINT, end_ns BIGINT)")
     if data:
-        marks = ", ".join(["(?, ?, ?)"] * len(data))
-        con.execute(f"INSERT INTO {name} VALUES {marks}", [x for r in data for x in r])
+        con.execute(f"INSERT INTO {name} VALUES {', '.join(map(written, data))}")
 
 
 def put_windows(con: duckdb.DuckDBPyConnection, data: list[tuple[int, int, int]]) -> list[Window]:
@@ -53,8 +54,8 @@ def put_windows(con: duckdb.DuckDBPyConnection, data: list[tuple[int, int, int]]
     con.execute(
         "CREATE OR REPLACE TABLE w (part BIGINT, window_id BIGINT, start_ns BIGINT, end_ns BIGINT)"
     )
-    for values in numbered:
-        con.execute("INSERT INTO w VALUES (?, ?, ?, ?)", values)
+    if numbered:
+        con.execute(f"INSERT INTO w VALUES {', '.join(map(written, numbered))}")
     return numbered
 
 

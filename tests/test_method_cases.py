@@ -62,8 +62,15 @@ class Engine:
     def __init__(self, kind: str, directory: Path) -> None:
         self.kind = kind
         self.path = directory / "trace.sqlite"
+        self._told: dict[str, list[Row]] = {}
 
     def _ask(self, trace: TraceBuilder, recipe: str, **options: Any) -> list[Row]:
+        asked = repr((trace.version, trace.rows, recipe, options))
+        if asked not in self._told:  # what was said of a trace is said again
+            self._told[asked] = self._answer(trace, recipe, **options)
+        return [dict(row) for row in self._told[asked]]
+
+    def _answer(self, trace: TraceBuilder, recipe: str, **options: Any) -> list[Row]:
         trace.write(self.path)
         if self.kind == "product":
             pytest.importorskip("nsys_sql.session")

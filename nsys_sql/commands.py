@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Warn = Callable[[str], None]
 _INTERRUPT_S = 0.05
+_EXAMPLE = "for example 'SELECT count(*) FROM nsys.kernel'"
 Options = Mapping[str, Any]
 _MODEL_OPTIONS = (
     "anchor",
@@ -324,21 +325,39 @@ def sql(trace: Path, query: str, options: Options, warn: Warn) -> int:
 
 def query_text(query: str | None, file: Path | None) -> str:
     """The query itself, or the text of a file or of standard input (`-`)."""
+    from nsys_sql.shell import is_blank
+
     if file is not None and str(file) != "-":
         try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise UsageError(f"{file} is no text in UTF-8") from None
+        except OSError as error:
             raise InputError(f"cannot read {file}: {error}") from error
+        if is_blank(text):
+            raise UsageError(f"the query is empty: {file} holds none", _EXAMPLE)
+        return text
     if query is not None and query != "-":
-        if not query.strip():
-            raise UsageError("the query is empty", "for example 'SELECT count(*) FROM nsys.kernel'")
+        if is_blank(query):
+            raise UsageError("the query is empty", _EXAMPLE)
         return query
     text = ""
-    if query == "-" or file is not None or not sys.stdin.isatty():
+    stdin = sys.stdin  # None where the caller closed it
+    if stdin is not None and (query == "-" or file is not None or not stdin.isatty()):
         with suppress(OSError):
-            text = sys.stdin.read()
-    if not text.strip():
+            text = typed(stdin.read)
+    if is_blank(text):
         raise UsageError("there is no query", "give one, -f FILE.sql, or one on standard input")
+    return text
+
+
+def typed(read: Callable[[], str]) -> str:
+    """What `read` takes from standard input; UsageError where its bytes are no text."""
+    try:
+        text = read()
+        text.encode("utf-8")  # Python may have let them pass as surrogates
+    except UnicodeError:
+        raise UsageError("what stands on standard input is no text in UTF-8") from None
     return text
 
 
@@ -384,7 +403,7 @@ def list_recipes(form: str, sources: Sequence[Path], warn: Warn) -> int:
         output.write_text("[\n" + ",\n".join(map(formats.dumps, items)) + "\n]\n", None)
         return 0
     wide = max((len(recipe.name) for recipe in recipes), default=0)
-    lines = [f"{recipe.name.ljust(wide)}  {recipe.question}\n" for recipe in recipes]
+    lines = [f"{each.name.ljust(wide)}  {humanize.clean(each.question)}\n" for each in recipes]
     output.write_text("".join(lines), None)
     return 0
 
@@ -415,7 +434,8 @@ def describe(name: str, sources: Sequence[Path] = ()) -> int:
     pitfalls = ", ".join(map(str, recipe.pitfalls))
     parts.append(f"Pitfalls it avoids: {pitfalls}" if pitfalls else "")
     parts.append(f"Source: {recipe.label}")
-    output.write_text("\n\n".join(part for part in parts if part) + "\n", None)
+    text = "\n\n".join(part for part in parts if part)
+    output.write_text("".join(f"{humanize.clean(line)}\n" for line in text.split("\n")), None)
     return 0
 
 

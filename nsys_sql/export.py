@@ -18,11 +18,12 @@ Progress = Callable[[str], None]
 _OPTIONS = ("--type=sqlite", "--force-overwrite=true")
 _POLL_S = 0.2
 _CHUNK = 1 << 22
+_TOLD = 400  # characters of what nsys said
 
 
 def is_report(path: Path) -> bool:
     """Whether a path is a report by its name, and no database under a report's name."""
-    if path.suffix.lower() not in SUFFIXES or not path.is_file():
+    if path.suffix.lower() not in SUFFIXES or not source.is_file(path):
         return False
     try:
         with path.open("rb") as file:
@@ -126,6 +127,6 @@ def _run(command: list[str], report: Path, file: Path, version: str, progress: P
         said = log.read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line.strip() for line in reversed(said) if line.strip()), "it said nothing")
         raise InputError(
-            f"{report} could not be exported, nsys ended with {code}: {last}",
+            f"{report} could not be exported, nsys ended with {code}: {last[:_TOLD]}",
             hint="an nsys older than the one that wrote the report cannot read it",
         )

@@ -7,6 +7,7 @@ labels is stored once.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -84,8 +85,8 @@ def query() -> SqlFile:
 
 def check(path: Path) -> None:
     """Say that a file is no history before any work is done for it; a new one may become one."""
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no file", hint="name a file of DuckDB")
+    if source.is_there(path) and not source.is_file(path):
+        raise UsageError(f"{path} is no regular file", hint="name a file of DuckDB")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"the folder of {path} does not exist", hint="create it first")
     try:
@@ -117,7 +118,7 @@ def _attached(con: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> It
             break
         except duckdb.Error as error:
             text = " ".join(str(error).split())
-            if "lock" not in text.lower():
+            if "could not set lock" not in text.lower():  # "block" is in what tells of damage
                 raise InputError(
                     f"{path} cannot be opened as a history: {text}",
                     hint="name a file that --store wrote, or a new one",
@@ -130,8 +131,29 @@ def _attached(con: duckdb.DuckDBPyConnection, path: Path, read_only: bool) -> It
         pause = min(pause * 1.5, 1.0)
     try:
         yield
+    except duckdb.Error as error:
+        raise _broken(path, error) or error from None
     finally:
-        con.execute("DETACH store")
+        with suppress(duckdb.Error):  # of a damaged file that went already, which was told
+            con.execute("DETACH store")
+
+
+def _broken(path: Path, error: duckdb.Error) -> InputError | None:
+    """What is wrong with a store that DuckDB could open, and not read; None for any other error."""
+    import duckdb
+
+    text = " ".join(str(error).split())
+    if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+        return InputError(
+            f"{path} is a DuckDB database, but no history: {text}",
+            hint="name a file that --store wrote",
+        )
+    kinds = duckdb.SerializationException | duckdb.InternalException | duckdb.FatalException
+    if isinstance(error, kinds) or re.search("corrupt|checksum", text, re.IGNORECASE):
+        return InputError(
+            f"{path} is damaged: {text}", hint="put a copy back, or store the runs in a new file"
+        )
+    return None
 
 
 def _check_layout(con: duckdb.DuckDBPyConnection, path: Path) -> bool:
@@ -216,8 +238,10 @@ def read(
             f"there is no metric {metric!r}",
             hint=near(name, METRICS) or f"metrics: {', '.join(METRICS)}",
         )
-    if not path.is_file():
+    if not source.is_there(path):
         raise InputError(f"{path} does not exist", hint="`nsys-sql compare --store` writes one")
+    if not source.is_file(path):
+        raise InputError(f"{path} is not a regular file", hint="name a file that --store wrote")
     check(path)
     file = query()
     con = duckdb.connect()
@@ -238,7 +262,8 @@ def read(
                 rows = con.execute("SELECT * FROM result_history").fetchall()
             except duckdb.Error as error:
                 text = " ".join(str(error).split())
-                raise NsysSqlError(f"{file.label} failed: {text}") from error
+                failed = NsysSqlError(f"{file.label} failed: {text}")
+                raise _broken(path, error) or failed from error
     finally:
         con.close()
         source.remove(spill)

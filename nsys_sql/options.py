@@ -89,6 +89,11 @@ class Options:
                 f"memory-limit {limit!r} is refused: it is no size above 0",
                 hint="give one like 4GB",
             )
+        if limit is not None and _size(limit) >= 2**63:
+            raise UsageError(
+                f"memory-limit {limit!r} is refused: no machine has as much",
+                hint="give one like 4GB",
+            )
         if self.window not in ("range", "device"):
             raise UsageError(f"window {self.window!r} is unknown", hint="it is range or device")
         return self
@@ -128,6 +133,12 @@ class Options:
         }
 
 
+def _size(limit: str) -> float:
+    """The bytes of what `_SIZE` matches, near enough to tell what is too large."""
+    number, unit = re.findall(r"([0-9.]+(?:e[0-9]+)?)\s*([a-z]?)", limit.lower())[0]
+    return float(number) * 1000.0 ** max("bkmgt".find(unit or "b"), 0)
+
+
 def parse_anchor(anchor: str) -> tuple[str | None, str | None]:
     """`KIND:PATTERN` as a pair; (None, None) for auto."""
     if anchor == "auto":
@@ -139,7 +150,14 @@ def parse_anchor(anchor: str) -> tuple[str | None, str | None]:
             hint="KIND is nvtx, nccl or kernel, PATTERN matches the whole name with * for "
             "anything; or `auto`",
         )
+    need_text("anchor", anchor)
     return kind, pattern
+
+
+def need_text(what: str, text: str) -> None:
+    """Raise a usage error for characters that no SQL may hold."""
+    if "\0" in text or any("\ud800" <= each <= "\udfff" for each in text):
+        raise UsageError(f"{what} is no text in UTF-8, or holds a NUL: {text[:80]!a}")
 
 
 def parse_iterations(iterations: str | None) -> tuple[int | None, int | None]:
@@ -168,6 +186,7 @@ def param_value(param: Param, value: object) -> str:
     if value is None:
         return f"NULL::{param.type}"
     text = str(value).strip()
+    need_text(f"parameter {param.name}", text)
     pattern = _NUMBERS.get(param.type)
     if pattern and not re.fullmatch(pattern, text, re.ASCII):
         raise UsageError(

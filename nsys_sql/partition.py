@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nsys_sql
-from nsys_sql import catalog, resources, source, userfacts
+from nsys_sql import catalog, output, resources, source, userfacts
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile
 from nsys_sql.errors import InputError, NsysSqlError, UsageError
@@ -168,6 +168,13 @@ def ensure(trace: Path, folder: Path, options: Options) -> Partition:
         _settle(scratch, target)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror or error}") from None
+    except Exception as error:  # DuckDB could not write one of its files
+        if (reason := output.unwritten(error, folder)) is None:
+            raise
+        raise UsageError(
+            f"partitions cannot be written to {folder}: {reason}",
+            hint="make room, or choose another folder with --partitions",
+        ) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     done = read(target)
@@ -192,7 +199,7 @@ def _settle(scratch: Path, target: Path) -> None:
 
 def listed(folder: Path) -> list[Partition]:
     """The finished partitions of a folder, by key."""
-    if not folder.is_dir():
+    if not source.is_folder(folder):
         raise InputError(f"{folder} is no folder", hint="name one that a survey wrote")
     found = (read(path) for path in sorted(folder.glob("part-*")))
     return [each for each in found if each is not None]
@@ -218,5 +225,31 @@ def load(
                 hint="read the traces again",
             )
         if paths:
-            names = ", ".join(literal(str(path / f"{file.name}.parquet")) for path in paths)
-            con.execute(f"INSERT INTO {schema}.{file.name} FROM read_parquet([{names}])")
+            kept = [path / f"{file.name}.parquet" for path in paths]
+            insert(con, f"{schema}.{file.name}", kept)
+
+
+def insert(con: duckdb.DuckDBPyConnection, place: str, files: Sequence[Path]) -> None:
+    """Add the rows of files of partitions to a table; InputError names one that is damaged."""
+    import duckdb
+
+    def read(files: Sequence[Path]) -> str:
+        return f"FROM read_parquet([{', '.join(literal(str(file)) for file in files)}])"
+
+    try:
+        con.execute(f"INSERT INTO {place} {read(files)}")
+    except (duckdb.OutOfMemoryException, duckdb.InterruptException):
+        raise
+    except duckdb.Error as failed:
+        for file in files:
+            try:
+                con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) {read([file])}").fetchall()
+            except duckdb.Error as error:
+                raise InputError(
+                    f"{file} is damaged: {' '.join(str(error).split())}",
+                    hint=f"remove {file.parent}: the trace is read again then",
+                ) from failed
+        raise InputError(
+            f"{files[0].parent} does not hold what it should: {' '.join(str(failed).split())}",
+            hint="remove it: the trace is read again then",
+        ) from failed

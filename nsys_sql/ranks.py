@@ -7,7 +7,6 @@ its line. `skeleton` writes a mapping to fill in, from what the reports themselv
 from __future__ import annotations
 
 import glob
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,11 @@ from typing import Any
 
 import yaml
 
+from nsys_sql import source
 from nsys_sql.catalog import YAML_LOADER, near
 from nsys_sql.errors import InputError, UsageError
 
+_TOLD = 400  # characters of a mapping's own words in a message
 _TOP = ("ranks", "groups", "world_size")
 _ENTRY = ("trace", "rank", "host", "stage", "groups", "process", "device")
 _RULE = ("stream", "class", "type", "name", "communicator")
@@ -72,11 +73,11 @@ class RankMap:
 
     def of(self, trace: Path) -> tuple[Entry, ...]:
         """The entries of a trace."""
-        wanted = os.path.realpath(trace)
+        wanted = source.real(trace)
         return tuple(
             entry
             for entry in self.entries
-            if any(os.path.realpath(each) == wanted for each in entry.traces)
+            if any(source.real(each) == wanted for each in entry.traces)
         )
 
 
@@ -87,7 +88,8 @@ class _Reader:
         self.path = path
 
     def error(self, node: yaml.Node, text: str, hint: str | None = None) -> UsageError:
-        return UsageError(f"{self.path}:{node.start_mark.line + 1}: {text}", hint=hint)
+        shown = text if len(text) <= _TOLD else f"{text[:_TOLD]} and so on"
+        return UsageError(f"{self.path}:{node.start_mark.line + 1}: {shown}", hint=hint)
 
     def mapping(
         self, node: yaml.Node, known: Sequence[str] | None, what: str
@@ -251,7 +253,7 @@ def _check(
                 )
             by_rank[entry.rank] = entry
         for trace in entry.traces:
-            place = (os.path.realpath(trace), entry.process, entry.device)
+            place = (source.real(trace), entry.process, entry.device)
             if place in by_place:
                 raise UsageError(
                     f"{reader.path}:{entry.line}: {trace.name} stands on line "
@@ -285,7 +287,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A sampled rank: a device of a report, and what the mapping says of it."""
+    """A sampled rank: a device of a report, and what the mapping says of it where it lists it."""
 
     part: str
     device: int
@@ -295,6 +297,7 @@ class Member:
     host: str | None
     stage: int | None
     groups: Mapping[str, str]
+    is_listed: bool = False
 
 
 def members(
@@ -365,6 +368,7 @@ def _mapped(candidate: Candidate, entry: Entry, at: int, count: int) -> Member:
         entry.host,
         entry.stage,
         entry.groups,
+        True,
     )
 
 

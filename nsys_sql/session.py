@@ -35,7 +35,7 @@ from nsys_sql.adapt import literal, quote
 from nsys_sql.attached import BAD_VALUE, Attached, damage, one_line
 from nsys_sql.catalog import Catalog, Invariant, SqlFile, near
 from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError, out_of_memory
-from nsys_sql.options import Options
+from nsys_sql.options import Options, need_text
 from nsys_sql.plan import Planner, Statement
 from nsys_sql.results import Check, Result, TraceInfo, offending
 
@@ -459,7 +459,7 @@ class Model:
                 hint: str | None = "`nsys-sql run anchors TRACE` lists what could be one"
                 if self._file.built_with:
                     hint = f"it was built with {self._file.built_with}: give that again, or {hint}"
-                if not self._execute(f"SELECT 1 FROM {schema}.drive LIMIT 1").fetchall():
+                if not self._is_driven():
                     hint = planning.not_captured(["kernel"], self.planner.is_present("api_call"))[1]
                     odd = (text.partition(":")[0] for text in self._state.odd)
                     message = "; ".join([message, *odd])
@@ -476,6 +476,15 @@ class Model:
                 )
         elif step == "steady" and not self._rows(f"SELECT 1 FROM {schema}.steady LIMIT 1"):
             self._object(recipes, self._no_steady(), tolerated=True)
+
+    def _is_driven(self) -> bool:
+        """Whether any device did work for any process, as far as that was looked at."""
+        place = self.planner.schema
+        if "drive" not in self._state.forms:  # the choice was read from a built database
+            if "drive" not in self.planner.shape.stored:
+                return True
+            place = f"{self._file.alias}.{planning.SCHEMA}"
+        return bool(self._execute(f"SELECT 1 FROM {place}.drive LIMIT 1").fetchall())
 
     def _need_device(self) -> None:
         """Raise when the only device to report did nothing: no rows would look like an answer."""
@@ -1113,6 +1122,9 @@ class Model:
             raise self._damage(error) or failed from None
 
     def _query(self, sql: str, values: Sequence[object]) -> duckdb.DuckDBPyConnection:
+        for text in (sql, *values):
+            if isinstance(text, str):
+                need_text("the query", text)
         try:
             return self.con.execute(sql, list(values))
         except duckdb.Error as error:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_sql import humanize, interrupts, render
+from nsys_sql import humanize, interrupts, output, render
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import Column
 from nsys_sql.docs import recipes_in_order
@@ -99,7 +99,7 @@ def start(program: str, database: Path, settings: Mapping[str, object] | None = 
     for name, value in (settings or {}).items():
         if value is not None:
             command += ["-cmd", f"SET {name} = {literal(str(value))}"]
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if output.is_terminal(sys.stdin) and output.is_terminal(sys.stdout):
         command += [part for line in _HINTS for part in ("-cmd", f".print {line}")]
     # Ctrl-C reaches both of us, and is for the query that runs there. A handler, unlike a signal
     # that is ignored, is not inherited.
@@ -150,6 +150,11 @@ class Shell:
                 interrupts.handled()
                 pending = ""
                 self.write("\n")
+                continue
+            except UsageError as error:  # the line is no text
+                if stop_on_error:
+                    raise
+                self.complain(f"Error: {error.told}\n")
                 continue
             if not pending and line.lstrip().startswith("."):
                 statements, pending = [line.strip()], ""
@@ -213,7 +218,8 @@ class Shell:
         elif name == ".recipes":
             wide = max(map(len, self.recipes))
             for recipe in recipes_in_order(self.model.catalog):
-                self.write(f"{recipe.name.replace('-', '_').ljust(wide)}  {recipe.question}\n")
+                question = humanize.clean(recipe.question)
+                self.write(f"{recipe.name.replace('-', '_').ljust(wide)}  {question}\n")
         elif name == ".run":
             self._run(rest)
         elif name == ".tables":
@@ -247,16 +253,17 @@ class Shell:
             or catalog.steps.get(plain)
             or catalog.recipe(name)  # its error says what is near
         )
-        self.write(f"{file.question}\n")
+        self.write(f"{humanize.clean(file.question)}\n")
         wide = max((len(column.name) for column in file.columns), default=0)
         for column in file.columns:
-            self.write(f"  {column.name.ljust(wide)}  {column.type:<8}  {column.description}\n")
+            told = humanize.clean(column.description)
+            self.write(f"  {column.name.ljust(wide)}  {column.type:<8}  {told}\n")
 
     def _set(self, rest: str) -> None:
         name, _, value = rest.replace("=", " ", 1).partition(" ")
         if not name:
             for key, known in sorted(self.variables.items()):
-                self.write(f"{key} = {known}\n")
+                self.write(f"{key} = {humanize.clean(str(known))}\n")
         elif not value.strip() or not name.isidentifier():
             raise UsageError(".set takes a name and a value", hint="for example .set top 5")
         else:

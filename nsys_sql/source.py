@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import glob
 import hashlib
 import importlib.util
@@ -20,13 +21,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from nsys_sql import interrupts
-from nsys_sql.errors import InputError
+from nsys_sql.errors import InputError, UsageError
 
 MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"
 ARROW_STREAM = b"\xff\xff\xff\xff"
 ARROW = (".arrow", ".arrows")
 _HEADER_BYTES = 100
+_UTF_16 = (2, 3)  # as the header of SQLite says it
 _SAMPLES, _SAMPLE_BYTES = 16, 1 << 16
 
 
@@ -95,6 +97,45 @@ def _refuse_other_export(path: Path, head: bytes) -> None:
             )
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there; InputError where the system does not tell."""
+    mode = _mode(path)
+    return mode is not None and stat.S_ISREG(mode)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; InputError where the system does not tell."""
+    mode = _mode(path)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything is there; InputError where the system does not tell."""
+    return _mode(path) is not None
+
+
+def _mode(path: Path) -> int | None:
+    # Path.exists() and its like raise for a folder that may not be entered and a name too long
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):  # nothing can be there
+            return None
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # a NUL in the path
+        return None
+
+
+def real(path: Path) -> str:
+    """The path without links, whether anything is there or not."""
+    try:
+        return os.path.realpath(path)
+    except OSError as error:  # a link that may not be read
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
 def read_header(path: Path) -> Header:
     """Check that a path is a readable SQLite or DuckDB file, or an export folder."""
     try:
@@ -133,6 +174,12 @@ def read_header(path: Path) -> Header:
         )
     if len(head) < _HEADER_BYTES:
         raise InputError(f"{path} is truncated: {size} bytes", hint="copy or export it again")
+    if int.from_bytes(head[56:60], "big") in _UTF_16:
+        # what SQLite gives as hex digits, where a value is odd, would be other texts
+        raise InputError(
+            f"{path} holds its texts in UTF-16, which no export does",
+            hint="export the report again",
+        )
     page_size = int.from_bytes(head[16:18], "big")
     page_size = 65536 if page_size == 1 else page_size
     # SQLite itself trusts the page count only where both change counters agree.
@@ -321,7 +368,9 @@ def private_folder(temp_directory: str | None) -> Path:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner()}-", dir=base))
     except OSError as error:
-        raise InputError(
+        # full is what it may become at any time; all else is wrong from the start
+        is_wrong = temp_directory is not None and error.errno != errno.ENOSPC
+        raise (UsageError if is_wrong else InputError)(
             f"no temporary folder can be made in {base}: {error.strerror}",
             hint="choose another with --temp-directory",
         ) from None

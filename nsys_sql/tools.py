@@ -64,7 +64,7 @@ def shell(trace: Path, options: Mapping[str, Any], warn: Warn) -> int:
             names = ("threads", "memory_limit", "temp_directory")
             return shells.start(program, path, {each: options[each] for each in names})
     with commands.opened(trace, options, warn) as model:
-        is_terminal = sys.stdin.isatty()
+        is_terminal = output.is_terminal(sys.stdin)
         own = shells.Shell(model, _write, _ask if is_terminal else _next_line, output.width())
         own.variables |= commands.parameters(options["params"])
         if not is_terminal:
@@ -86,11 +86,12 @@ def _complain(text: str) -> None:
 
 
 def _ask(prompt: str) -> str:
-    return input(prompt)
+    return commands.typed(lambda: input(prompt))
 
 
 def _next_line(_: str) -> str:
-    line = sys.stdin.readline()
+    stdin = sys.stdin  # None where the caller closed it
+    line = commands.typed(stdin.readline) if stdin is not None else ""
     if not line:
         raise EOFError
     return line.rstrip("\n")
@@ -103,9 +104,10 @@ def show_cache(is_list: bool, is_clear: bool) -> int:
     """List what is cached, or remove it."""
     if is_list == is_clear:
         raise UsageError("give --list or --clear, and not both")
+    place = humanize.clean(str(cache.folder()))
     if is_clear:
         count, size = cache.clear()
-        text = f"{count} entries removed from {cache.folder()}, {_bytes(size)}\n"
+        text = f"{count} entries removed from {place}, {_bytes(size)}\n"
     else:
         entries = cache.entries()
         lines = [
@@ -114,7 +116,7 @@ def show_cache(is_list: bool, is_clear: bool) -> int:
             for each in entries
         ]
         total = sum(each.size for each in entries)
-        text = "".join(lines) + f"{len(entries)} entries in {cache.folder()}, {_bytes(total)}\n"
+        text = "".join(lines) + f"{len(entries)} entries in {place}, {_bytes(total)}\n"
     output.write_text(text, None)
     return 0
 

@@ -244,6 +244,8 @@ def load(
     command: str,
 ) -> Loaded:
     """Create <schema>.result_<recipe> from the partitions of each schema; make results of them."""
+    from nsys_sql import partition  # which needs this module
+
     found = Loaded()
     for file in files:
         problems: list[str] = []
@@ -259,8 +261,7 @@ def load(
                 if problem is not None:
                     problems.append(f"{Path(part.trace).name}: {problem}")
                     continue
-                kept = literal(str(part.path / file_name(file.name)))
-                con.execute(f"INSERT INTO {place} FROM read_parquet([{kept}])")
+                partition.insert(con, place, [part.path / file_name(file.name)])
                 checks += (
                     Check(name, status, f"{Path(part.trace).name}: {detail}", command)
                     for name, status, detail in entry["checks"]

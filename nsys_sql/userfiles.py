@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from nsys_sql import sandbox
+from nsys_sql import source as files
 from nsys_sql.catalog import Catalog, Invariant, RecipeEntry, SqlFile, load_catalog, near, parse
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.macros import Macro
@@ -71,7 +72,7 @@ def installed() -> Iterator[tuple[str, str, tuple[Path, ...], str | None]]:
 def places(source: str | Path) -> tuple[Path, ...]:
     """The files or folders of a source: itself, or what a distribution offers under that name."""
     path = Path(source)
-    if not path.exists():
+    if not files.is_there(path):
         for name, _, sources, problem in installed():
             if name == str(source) and problem is None:
                 return sources
@@ -124,11 +125,11 @@ def of_sources(catalog: Catalog, sources: Iterable[str | Path]) -> tuple[SqlFile
 
 
 def _extend(base: Catalog, source: Path, is_strict: bool) -> Catalog:
-    if source.is_dir():
+    if files.is_folder(source):
         folder, paths = source, sorted(source.glob("*.sql"))
         if not paths:
             raise UsageError(f"{source} holds no recipe", hint="a recipe is a file NAME.sql in it")
-    elif source.is_file():
+    elif files.is_file(source):
         folder, paths = source.parent, [source]
     else:
         names = [name for name, *_ in installed()]
@@ -329,7 +330,7 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
             raise UsageError(f"{file.label}:1: the header has no {tag}", hint=f"add {remedy}")
     for what, items in (("param", file.params), ("column", file.columns)):
         for item in items:
-            where = file.at(rf"@{what}\s+{item.name}\b")
+            where = file.at(rf"@{what}\s+{re.escape(item.name)}\b")
             if not _TYPE.fullmatch(item.type):
                 raise UsageError(
                     f"{where}: {item.type} is no plain type",
@@ -357,7 +358,8 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
     for name in file.variables:
         if name not in declared:
             raise UsageError(
-                f"{file.at(name)}: the query gets the variable {name!r}, which is not declared",
+                f"{file.at(re.escape(name))}: the query gets the variable {name!r}, "
+                "which is not declared",
                 hint=near(name, declared) or f"add `-- @param {name} TYPE = default description`",
             )
     relations = {*catalog.adapters, *catalog.steps, "capability"}
@@ -365,7 +367,7 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
     for name in (*file.reads, *(name for either in file.needs for name in either)):
         if name not in relations | results | {_result(file.name)}:
             raise UsageError(
-                f"{file.at(name)}: there is no relation nsys.{name}",
+                f"{file.at(re.escape(name))}: there is no relation nsys.{name}",
                 hint=near(name, relations) or "docs/canonical.md lists the relations",
             )
 
@@ -562,7 +564,8 @@ def other_columns(file: SqlFile, returned: Sequence[str]) -> UsageError:
     for name in declared:
         if name not in returned:
             return UsageError(
-                f"{file.at(rf'@column +{name} ')}: the query does not return the column {name}",
+                f"{file.at(rf'@column +{re.escape(name)} ')}: the query does not return the "
+                f"column {name}",
                 hint="add it to the last SELECT, or remove the @column line",
             )
     return UsageError(

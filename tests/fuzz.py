@@ -34,6 +34,12 @@ SPIN = "spin_kernel"
 UNKNOWN = "zzz_my_private_thing"
 NAMES = (GEMM, GEMM, FLASH, ELEMENTWISE, ALL_REDUCE, ALL_REDUCE, SEND_RECV, DEEP_EP, SPIN, UNKNOWN)
 
+ODD_TEXTS = (
+    *("a?c", "[ab]", "a[!b]", "50%", "x_y", "back\\slash", "it's", "-- x", "(a|b)+", "^a$", "a.c"),
+    *("*", "a*b", " lead", "trail ", "a\nb", "a\r\nb", "tab\t", "É", "é", "e\u0301", "\U0001f600x"),
+    *("Step", "step", "STEP", "{0}", "$1", "x" * 300, "a" * 40 + "b", "\u202ex", "0"),
+)
+
 GAP_COLUMNS = [
     *("device", "gap_start_ns", "gap_end_ns", "launch_starved_ns", "blocking_ns"),
     *("comm_blocking_ns", "dependency_stalled_ns", "launch_starved_shadowed_ns", "next_kernel"),
@@ -249,7 +255,28 @@ def random_trace(seed: int) -> tuple[TraceBuilder, Row]:
         options["skip_last"] = 1
     if r.random() < 0.1:
         options["iterations"] = r.choice(["0:2", "1:3", "1:9"])
+    if r.random() < 0.2:  # texts that mean something to other languages of patterns
+        texts = r.sample(ODD_TEXTS, 4)
+        for text in texts * 2:
+            start = at()
+            trace.nvtx(start, start + r.randrange(span), text, tid=r.choice([1, 2]))
+        options["anchor"] = f"nvtx:{odd_pattern(r, r.choice(texts))}"
+        options.pop("per_iteration", None)
+    elif r.random() < 0.1:
+        options["anchor"] = f"kernel:{odd_pattern(r, r.choice(NAMES))}"
+    if r.random() < 0.1:
+        options["device"] = r.choice(ordinals)
     return trace, options
+
+
+def odd_pattern(r: random.Random, text: str) -> str:
+    """A text with stars in place of some of it, which it may or may not match."""
+    parts = list(text)
+    for _ in range(r.choice([0, 1, 1, 2])):
+        first = r.randrange(len(parts) + 1)
+        last = r.randrange(first, min(len(parts), first + 4) + 1)
+        parts[first:last] = r.choice([["*"], ["*"], ["*", "*"], ["?"], ["_"]])
+    return "".join(parts) or "*"
 
 
 # ------------------------------------------------------------------------------------- product
@@ -286,8 +313,9 @@ def product_answers(
 
 def oracle_answers(oracle: Oracle, options: Row) -> dict[str, list[Row]]:
     """The same three recipes, by definition."""
-    windows = oracle.windows(**options)
-    return {
+    device = options.get("device")
+    windows = oracle.windows(**{k: v for k, v in options.items() if k != "device"})
+    found: dict[str, list[Row]] = {
         "gaps": [gap.row() for gap in oracle.all_gaps],
         "iterations": [
             {
@@ -300,6 +328,10 @@ def oracle_answers(oracle: Oracle, options: Row) -> dict[str, list[Row]]:
             for window in windows
         ],
         "budget-windows": oracle.budget_rows(windows),
+    }
+    return {
+        name: [row for row in rows if device in (None, row["device"])]
+        for name, rows in found.items()
     }
 
 

@@ -179,6 +179,11 @@ BY_NAME: dict[str, list[Value]] = {
     "temp_directory": either("d", "none", "text.txt", "", "."),
     "form": [*right(*FORMATS, "parquet"), *wrong("", "xml", "JSON", "table,json")],
 }
+for each in (
+    *("reference_steps", "recipes", "scheduler", "store", "from_parquet", "partitions", "taxonomy"),
+    *("callsites", "file", "ranks", "base_ranks"),
+):
+    BY_NAME[each] += either("x" * 300, "a/" * 3000)
 BY_NAME["bases"] = BY_NAME["trace"] = BY_NAME["traces"] = TRACES
 BY_NAME["output"] = PLACES
 

@@ -119,8 +119,9 @@ def make(seed: int, path: Path) -> Case:
                     change = r.choice(STRUCTURE if kind == "structure" else VALUES)
                     try:
                         change(r, con, case)
-                    except sqlite3.Error as error:
+                    except (sqlite3.Error, UnicodeDecodeError) as error:  # broken by one before
                         case.changes.append(f"{change.__name__} is not possible: {error}")
+                        case.is_defined = False  # some rows may have changed before
                 with contextlib.suppress(sqlite3.Error):  # the bytes may be broken already
                     con.commit()
     return case
@@ -782,13 +783,18 @@ class Outcome:
     is_input_changed: bool = False
 
 
-def execute(arguments: list[str], stdin: bytes = b"") -> tuple[int, bytes, str]:
-    """One command line in this process: exit code, standard output, standard error."""
+def execute(
+    arguments: list[str], stdin: bytes = b"", errors: str = "strict"
+) -> tuple[int, bytes, str]:
+    """One command line in this process: exit code, standard output, standard error.
+
+    `errors` is what Python does with bytes on standard input that are no text: by the locale.
+    """
     from nsys_sql import cli
 
     out, err = io.BytesIO(), io.BytesIO()
     kept = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8", errors=errors)
     sys.stdout = io.TextIOWrapper(out, encoding="utf-8", newline="")
     sys.stderr = io.TextIOWrapper(err, "utf-8", "backslashreplace", newline="")
     try:
@@ -839,7 +845,8 @@ def _malformed(outcome: Outcome) -> Iterator[str]:
     arguments, text = outcome.arguments, outcome.out.decode("utf-8", "replace")
     if not text or "--format" not in arguments[:-1] or "--help" in arguments:
         return
-    form = arguments[arguments.index("--format") + 1]
+    last = len(arguments) - 1 - arguments[::-1].index("--format")  # the one that counts
+    form = arguments[last + 1]
     if form == "json":
         try:
             json.loads(text, parse_constant=lambda name: 1 / 0)

@@ -10,15 +10,17 @@ from contextlib import closing
 
 import duckdb
 import pytest
+import sqlglot
 
 import nsys_sql
 from conftest import brief
 from fuzz_file import execute
-from nsys_sql import attached, output, partition, session, source, tasks
+from nsys_sql import attached, export, history, output, partition, resources, session, source, tasks
 from nsys_sql.attached import load_sqlite
 from nsys_sql.catalog import load_catalog
-from nsys_sql.errors import InputError, UsageError
+from nsys_sql.errors import AnswerError, InputError, UsageError
 from nsys_sql.options import Options
+from nsys_sql.shell import Shell
 from tracebuilder import TraceBuilder
 
 NO_UTF_8 = "\udcff"
@@ -392,3 +394,217 @@ def test_a_length_that_nothing_has_is_damage(trace):
         found = attached.damage(trace, duckdb.Error(text))
         assert found is not None and str(found).startswith(str(trace))
     assert "damaged" in str(attached.damage(trace, duckdb.Error("string or blob too big")))
+
+
+# ---------------------------------------------------------------- standard input that is no text
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])  # by the locale
+@pytest.mark.parametrize("command", [["sql"], ["shell", "--builtin"]])
+def test_bytes_on_standard_input_that_are_no_text_are_usage(trace, command, errors):
+    code, out, err = execute([*command, str(trace)], b"SELECT '\xff';\n", errors)
+    assert (code, out) == (2, b"")
+    assert err == "Error: what stands on standard input is no text in UTF-8\n"
+
+
+def test_a_line_that_is_no_text_does_not_end_a_session(trace):
+    lines = iter(["SELECT 1;", UsageError("no text"), "SELECT 7 AS seven;"])
+
+    def read(_):
+        line = next(lines, EOFError())
+        if isinstance(line, Exception):
+            raise line
+        return line
+
+    said = []
+    with nsys_sql.open(trace) as model:
+        assert Shell(model, said.append, read).loop(stop_on_error=False) == 0
+    assert "Error: no text\n" in said and "seven" in said[-1]
+
+
+@pytest.mark.parametrize("text", [NO_UTF_8, "a\0b"])
+def test_what_no_sql_may_hold_is_usage_in_python_too(trace, text):
+    with pytest.raises(UsageError, match="no text in UTF-8"):
+        nsys_sql.open(trace, anchor=f"nvtx:{text}")
+    with nsys_sql.open(trace) as model, pytest.raises(UsageError, match="no text in UTF-8"):
+        model.run("top-gaps", top=text)
+
+
+# ---------------------------------------------------------------- what an earlier run has kept
+
+
+def test_a_damaged_file_of_a_partition_is_named(tmp_path):
+    whole, spoilt = tmp_path / "part-1" / "a.parquet", tmp_path / "part-2" / "a.parquet"
+    for path in (whole, spoilt):
+        path.parent.mkdir()
+        duckdb.sql("SELECT 7 AS a").write_parquet(str(path))
+
+    def insert(*files):
+        with duckdb.connect() as con:  # a new one: DuckDB keeps what it has read of a file
+            con.execute("CREATE TABLE kept (a INTEGER)")
+            partition.insert(con, "kept", files)
+            return con.execute("SELECT count(*) FROM kept").fetchall()
+
+    assert insert(whole, spoilt) == [(2,)]
+    data = spoilt.read_bytes()
+    for bad in (b"x" * len(data), data[:-9] + b"PAR1XXXXX", b""):
+        spoilt.write_bytes(bad)
+        with pytest.raises(InputError, match=r"part-2/a.parquet is damaged: ") as told:
+            insert(whole, spoilt)
+        assert told.value.hint.startswith(f"remove {spoilt.parent}")
+    duckdb.connect().sql("SELECT 'x' AS a").write_parquet(str(spoilt))  # of something else
+    with pytest.raises(InputError, match="does not hold what it should"):
+        insert(spoilt)
+
+
+# ---------------------------------------------------------------- the order of texts
+
+
+def test_every_text_that_is_put_together_has_an_order():
+    catalog = load_catalog()
+    kinds = ("adapters", "steps", "recipes", "notes", "invariants")
+    files = [file for kind in kinds for file in getattr(catalog, kind).values()]
+    folder = resources.root() / "sql"
+    texts = [file.body for file in files]
+    texts += [p.read_text(encoding="utf-8") for p in folder.glob("[cfhprs]*/*.sql")]
+    found = [
+        call
+        for text in texts
+        if "string_agg" in text
+        for call in sqlglot.parse_one(text, read="duckdb").find_all(sqlglot.exp.GroupConcat)
+    ]
+    assert len(found) > 20
+    assert [call.sql("duckdb") for call in found if call.find(sqlglot.exp.Order) is None] == []
+    # two limits of a verdict may have one position, and then came as the threads left them
+    assert "string_agg(text, '; ' ORDER BY position, text)" in catalog.recipes["verdict"].body
+
+
+# ---------------------------------------------------------------- a history that is not whole
+
+
+def store(path, *statements):
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path}' AS store")
+        for statement in statements:
+            con.execute(statement)
+    return path
+
+
+def test_a_history_that_is_damaged_or_of_something_else_is_told(tmp_path):
+    rows = "SELECT i, TIMESTAMP '2020-01-01', 'c' || i, 's', 'a', 'g', 'v', MAP {'n': 'x' || i}"
+    path = store(
+        tmp_path / "h.duckdb",
+        *history._TABLES,
+        f"INSERT INTO store.layout VALUES ({history._LAYOUT})",
+        f"INSERT INTO store.run {rows} FROM range(3000) r(i)",
+    )
+    history.read(path, "iteration", {})
+    whole = path.read_bytes()
+    told = set()
+    for at in range(3 * 4096 + 50, len(whole), len(whole) // 6):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
+        try:
+            history.read(path, "iteration", {})
+        except InputError as error:
+            told.add(str(error).removeprefix(str(path)).split(":")[0])
+    assert " is damaged" in told and told <= {" is damaged", " cannot be opened as a history"}
+    other = store(
+        tmp_path / "o.duckdb",
+        *(f"CREATE TABLE store.{name} (x INT)" for name in ("layout", "run", "budget")),
+    )
+    with pytest.raises(InputError, match="is a DuckDB database, but no history: Binder Error"):
+        history.read(other, "iteration", {})
+
+
+# ---------------------------------------------------------------- what another program says
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program is a shell script")
+def test_a_long_line_of_nsys_does_not_make_a_long_message(tmp_path, monkeypatch):
+    program = tmp_path / "nsys"
+    program.write_text("#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x; exit 2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("NSYS_SQL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(export, "_version", lambda _: "x" * 9)
+    report = tmp_path / "r.nsys-rep"
+    report.write_bytes(b"a report")
+    code, out, err = run("run", "budget", report)
+    assert (code, out) == (3, "") and "nsys ended with 2: xxx" in err and "x; an nsys" in err
+    assert len(err) < 1000
+
+
+# ---------------------------------------------------------------- names that no system has room for
+
+
+@pytest.mark.parametrize("name", brief(1, ["x" * 300, "a/" * 3000]))
+def test_a_name_that_is_too_long_is_usage_wherever_it_stands(trace, name):
+    for line in (
+        *(["run", "budget", trace, "--reference-steps", each] for each in (name, f"1s,{name}")),
+        *(["run", "budget", each] for each in (name, f"{name}x.nsys-rep")),
+        *([*line, "--recipes", name] for line in (["list"], ["describe", "budget"])),
+        ["survey", "--from-parquet", name],
+        ["survey", trace, "--scheduler", name],
+        *(["history", name, *more] for more in ([], ["--add", trace])),
+        ["compare", trace, trace, "--store", name],
+    ):
+        code, out, err = run(*line)
+        assert (code in (2, 3), out) == (True, ""), line[:2]
+        assert err.startswith("Error: ") and err.count("\n") == 1 and "this is a bug" not in err
+
+
+def test_a_long_value_in_a_mapping_does_not_make_a_long_message(trace, tmp_path):
+    mapping = tmp_path / "ranks.yaml"
+    mapping.write_text(f"world_size: {'x' * 9000}\nranks: []\n")
+    code, out, err = run("survey", "--ranks", mapping)
+    assert (code, out) == (2, "") and ":1: world_size is 'xxx" in err and len(err) < 1000
+
+
+# ---------------------------------------------------------------- texts in another encoding
+
+
+def test_texts_in_utf_16_are_refused(trace, tmp_path):
+    other = tmp_path / "u.sqlite"
+    with closing(sqlite3.connect(trace)) as con, closing(sqlite3.connect(other)) as new:
+        new.execute("PRAGMA encoding = 'UTF-16be'")
+        new.executescript("\n".join(con.iterdump()))
+    code, out, err = run("run", "kernels", other)
+    assert (code, out) == (3, "") and "holds its texts in UTF-16" in err
+
+
+# ---------------------------------------------------------------- names that are no pattern
+
+
+@pytest.mark.parametrize(
+    "line", ["@reads nsys.a[b", "@reads nsys.*", "@column [a BIGINT - x", "@param (a BIGINT = 1 x"]
+)
+def test_names_in_a_header_are_no_patterns(trace, tmp_path, line):
+    mine = tmp_path / "mine.sql"
+    head = ["-- mine \u2014 how many?", "--", "-- @grain one row", "-- @column n BIGINT - how many"]
+    query = "SELECT count(*) AS n FROM nsys.kernel;"
+    mine.write_text("\n".join([*head, f"-- {line}", query, ""]), encoding="utf-8")
+    code, out, err = run("run", "mine", trace, "--recipes", mine)
+    assert (code, out) == (2, "") and "mine.sql:" in err and "bug" not in err
+    assert run("list", "--recipes", mine)[0] in (0, 2)
+
+
+def test_a_built_database_without_an_anchor_says_so(tmp_path):
+    """The choice is read there; whether a device did anything must be, too."""
+    builder = TraceBuilder().kernel(1000, 2000, corr=1)
+    builder.call(0, 500, corr=1)
+    builder.write(tmp_path / "t.sqlite")
+    assert run("build", tmp_path / "t.sqlite", "-o", tmp_path / "t.duckdb")[0] == 0
+    for file in ("t.sqlite", "t.duckdb"):
+        with (
+            nsys_sql.open(tmp_path / file) as model,
+            pytest.raises(AnswerError, match="no candidate anchor"),
+        ):
+            model.run("budget")
+
+
+def test_a_query_that_is_no_text_is_a_usage_error(fixture_sqlite):
+    with nsys_sql.open(fixture_sqlite("event_waits")) as model:
+        with pytest.raises(UsageError):
+            model.query("SELECT '\udcff'")
+        with pytest.raises(UsageError):
+            model.query("SELECT getvariable('a')", a="\udcff")

@@ -149,9 +149,14 @@ limit_text AS (
         || 'one', 100 * slowdown_ns / unprofiled_median_ns)
     FROM nsys.step_slowdown
     WHERE coalesce(is_material, slowdown_ns > 0)
+    UNION ALL
+    SELECT device, 6, format('the iteration is {:.1f} % shorter than the unprofiled step, so it is '
+        || 'probably not what the trainer calls a step', -100 * slowdown_ns / unprofiled_median_ns)
+    FROM nsys.step_slowdown
+    WHERE is_other_step
 ),
 limiting AS (
-    SELECT device, string_agg(text, '; ' ORDER BY position) AS limits
+    SELECT device, string_agg(text, '; ' ORDER BY position, text) AS limits
     FROM limit_text
     GROUP BY device
 )

@@ -21,6 +21,7 @@ from nsys_sql import arrow, interrupts, parquet, source
 from nsys_sql.adapt import CATALOG, literal, quote, warm_up
 from nsys_sql.catalog import Catalog
 from nsys_sql.errors import InputError, UsageError
+from nsys_sql.errors import one_line as one_line
 from nsys_sql.options import Options
 from nsys_sql.plan import SCHEMA, Planner, Shape, adapter_uses, source_tables
 from nsys_sql.results import TraceInfo
@@ -90,11 +91,6 @@ def _base(table: str) -> str:
 
 def _is_one_of(table: str, wanted: Container[str]) -> bool:
     return table.lower() in wanted or _base(table) in wanted
-
-
-def one_line(error: object) -> str:
-    """An error's text without line breaks."""
-    return " ".join(str(error).split())
 
 
 def input_error(path: Path, error: Exception) -> InputError:

@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from nsys_sql import output
 from nsys_sql import source as files
-from nsys_sql.errors import InputError, UsageError
+from nsys_sql.errors import InputError
 
 _SUFFIXES = {"export": ".sqlite", "ingest": ".duckdb"}
 _PART = ".part-"
@@ -88,10 +89,10 @@ def making(target: Path, source: Path) -> Iterator[Path]:
             _link(file, target)
     except OSError as error:
         raise _unwritten(base, error.strerror or str(error)) from None
-    except UsageError as error:  # DuckDB could not write what it made
-        if f"cannot write {base}" not in error.message:
+    except Exception as error:  # DuckDB could not write what it made
+        if (reason := output.unwritten(error, base)) is None:
             raise
-        raise _unwritten(base, error.message.rpartition(": ")[2]) from None
+        raise _unwritten(base, reason) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

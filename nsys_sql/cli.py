@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -53,10 +54,44 @@ class _Text(click.types.StringParamType):
         return text
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE
+)
+
+
+def _is_written(value: Any, pattern: re.Pattern[str]) -> bool:
+    """Whether a value is a number already, or one in the digits 0 to 9 alone.
+
+    Python would also take `1_0`, blanks around a number, and the digits of other scripts.
+    """
+    return not isinstance(value, str) or pattern.fullmatch(value) is not None
+
+
+class _Int(click.types.IntParamType):
+    """A whole number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not _is_written(value, _WHOLE):
+            self.fail(f"{value!r} is no whole number", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Whole(click.IntRange):
+    """A whole number in a range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not _is_written(value, _WHOLE):
+            self.fail(f"{value!r} is no whole number", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class _Float(click.FloatRange):
     """A number in a range; NaN is in none, although no bound excludes it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not _is_written(value, _NUMBER):
+            self.fail(f"{value!r} is no number", param, ctx)
         number = super().convert(value, param, ctx)
         if number != number:
             self.fail(f"{value} is no number", param, ctx)
@@ -66,6 +101,11 @@ class _Float(click.FloatRange):
 _TRACE = _Path(path_type=Path, readable=False)  # what cannot be read is told when it is tried
 _OUTPUT = _Path(path_type=Path)
 _NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")} - {None}
+# What the system says of a path that somebody named, where nothing met it before.
+_NO_WAY = {
+    getattr(errno, name, None)
+    for name in ("EACCES", "EPERM", "ENAMETOOLONG", "ELOOP", "ENOTDIR", "EIO", "ESTALE", "EROFS")
+} - {None}
 
 
 class _Command(click.Command):
@@ -155,7 +195,7 @@ with_model_options = _options(
     ),
     click.option(
         "--per-iteration",
-        type=click.IntRange(min=1),
+        type=_Whole(min=1),
         default=1,
         show_default=True,
         metavar="K",
@@ -163,7 +203,7 @@ with_model_options = _options(
     ),
     click.option(
         "--skip-first",
-        type=click.IntRange(min=0),
+        type=_Whole(min=0),
         default=0,
         show_default=True,
         metavar="N",
@@ -171,7 +211,7 @@ with_model_options = _options(
     ),
     click.option(
         "--skip-last",
-        type=click.IntRange(min=0),
+        type=_Whole(min=0),
         default=0,
         show_default=True,
         metavar="N",
@@ -179,7 +219,7 @@ with_model_options = _options(
     ),
     click.option("--iterations", metavar="A:B", help="Keep iterations A up to, not including, B."),
     click.option(
-        "--device", type=int, metavar="D", help="Report this device only; auto looks at all."
+        "--device", type=_Int(), metavar="D", help="Report this device only; auto looks at all."
     ),
     click.option(
         "--window",
@@ -203,7 +243,7 @@ with_model_options = _options(
         metavar="NAME=VALUE",
         help="A parameter of the recipe (see describe). May be repeated.",
     ),
-    click.option("--threads", type=click.IntRange(min=1), metavar="N", help="DuckDB threads."),
+    click.option("--threads", type=_Whole(min=1), metavar="N", help="DuckDB threads."),
     click.option("--memory-limit", metavar="SIZE", help="DuckDB memory limit, for example 4GB."),
     click.option(
         "--temp-directory",
@@ -241,7 +281,7 @@ _output_options = _options(
     click.option("-o", "--output", type=_OUTPUT, metavar="FILE", help="Write the result here."),
     click.option(
         "--limit",
-        type=click.IntRange(min=0),
+        type=_Whole(min=0),
         default=200,
         show_default=True,
         metavar="N",
@@ -517,7 +557,7 @@ def timeline(trace: Path, **options: Any) -> int:
     "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
 )
 @click.option("--from-parquet", type=_TRACE, metavar="DIR", help="Read finished partitions only.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@click.option("--jobs", type=_Whole(min=1), metavar="N", help="Local worker processes.")
 @click.option("--scheduler", metavar="ADDR|FILE", help="Dask scheduler: tcp://HOST:PORT or a file.")
 @click.option(
     "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
@@ -552,7 +592,9 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
 @click.option("--base-ranks", type=_TRACE, metavar="FILE.yaml", help="The base's mapping of ranks.")
 @click.option("--ranks", type=_TRACE, metavar="FILE.yaml", help="The new side's mapping of ranks.")
 @click.option("--base-anchor", metavar="KIND:PATTERN", help="The base's anchor, if it is another.")
-@click.option("--base-per-iteration", type=int, metavar="N", help="The base's, if it is another.")
+@click.option(
+    "--base-per-iteration", type=_Int(), metavar="N", help="The base's, if it is another."
+)
 @click.option("--base-iterations", metavar="A:B", help="The base's iterations, if others.")
 @click.option("--force", is_flag=True, help="Compare what cannot be compared, labelled as such.")
 @click.option(
@@ -572,7 +614,7 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
 @click.option(
     "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
 )
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@click.option("--jobs", type=_Whole(min=1), metavar="N", help="Local worker processes.")
 @click.option(
     "--result", "results", multiple=True, metavar="NAME", help="This result only. May be repeated."
 )
@@ -628,7 +670,7 @@ def _given() -> dict[str, str]:
 @click.option(
     "--partitions", type=_OUTPUT, metavar="DIR", help="Keep what was read here, and resume from it."
 )
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Local worker processes.")
+@click.option("--jobs", type=_Whole(min=1), metavar="N", help="Local worker processes.")
 @_no_recipes_option
 @with_model_options
 @_output_options
@@ -734,6 +776,8 @@ def _execute(arguments: Sequence[str]) -> int:
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             place = error.filename or "standard output"
             return _fail(f"cannot write to {place}: {error.strerror}", "make room for it", 2)
+        if isinstance(error, OSError) and error.errno in _NO_WAY and error.filename:
+            return _fail(f"{error.filename} cannot be used: {error.strerror}", None, 3)
         if isinstance(error, _CutOffError) and "marshal" in str(error):
             # Python keeps what it could write of a compiled module where the disk was full
             return _fail(
@@ -752,8 +796,23 @@ def _interrupted() -> int:
     return 128 + (interrupts.received() or signal.SIGINT)
 
 
+def hold_streams() -> None:
+    """Keep the places of standard streams that the caller closed.
+
+    The next file to be opened would take them, a database for instance: what is written to standard
+    output by whatever we call would go into it, and the duckdb program would run it as SQL.
+    """
+    for stream in (0, 1, 2):
+        try:
+            os.fstat(stream)
+        except OSError:
+            if os.open(os.devnull, os.O_RDWR) == stream:  # the lowest that is free
+                os.set_inheritable(stream, True)
+
+
 def main() -> None:
     """The console script."""
+    hold_streams()
     interrupts.listen()
     code = execute(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):

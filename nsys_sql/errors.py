@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -25,6 +26,18 @@ class NsysSqlError(Exception):
     def told(self) -> str:
         """What happened and what to do about it, in one sentence."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+# Settings are not the user's to set, and tables of DuckDB's own are no answer to a wrong name.
+_NO_ADVICE = re.compile(
+    r' Use "SET max_expression_depth TO x"[^.]*\.'
+    r'|(Table with name [^!]* does not exist!) Did you mean "[^"]*"\?'
+)
+
+
+def one_line(error: object) -> str:
+    """What DuckDB says on one line, without advice that cannot be followed here."""
+    return _NO_ADVICE.sub(r"\1", " ".join(str(error).split()))
 
 
 def placed(place: object, text: str) -> str:

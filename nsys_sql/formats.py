@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,6 +14,7 @@ from typing import Protocol
 from nsys_sql import humanize
 
 Row = Sequence[object]
+_PLAIN = re.compile(r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*")
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 
 
@@ -214,13 +216,14 @@ def _scalar(value: object) -> str:
 
 def markdown(report: Report) -> str:
     """A pipe table with raw values, then what limits the claim."""
-    title = f"## {report.recipe}: {report.question}" if report.question else f"## {report.recipe}"
+    title = f"## {humanize.clean(report.recipe)}"
+    title += f": {pipe_text(report.question)}" if report.question else ""
     lines = [title, "", pipe_text(str(report.trace.get("path", ""))), ""]
     bad = [check for check in report.checks if check.status != "ok"]
     for check in bad:
         lines.append(f"> **{check.status.upper()}** {check.name}: {pipe_text(str(check.detail))}")
     lines += [""] if bad else []
-    lines.append(pipes([column.name for column in report.columns]))
+    lines.append(pipes([pipe_name(column.name) for column in report.columns]))
     lines.append(pipes(["---:" if is_number(column) else "---" for column in report.columns]))
     for row in report.rows:
         lines.append(pipes(["-" if v is None else pipe_text(_scalar(v)) for v in row]))
@@ -232,6 +235,11 @@ def markdown(report: Report) -> str:
 def pipes(cells: Sequence[str]) -> str:
     """A line of a pipe table."""
     return "| " + " | ".join(cells) + " |"
+
+
+def pipe_name(name: str) -> str:
+    """The name of a column: as it is where it is plain, for `_` inside of a word means nothing."""
+    return name if _PLAIN.fullmatch(name) else pipe_text(name)
 
 
 def pipe_text(text: str) -> str:

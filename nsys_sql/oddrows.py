@@ -15,6 +15,10 @@ from nsys_sql.plan import SCHEMA, Planner
 Query = Callable[[str], list[tuple[Any, ...]]]
 # By their number in nsys.stream_item.
 _KINDS = ("kernel", "memcpy", "memset", "graph_exec")
+# No work on a GPU takes as long: a collective that hangs is ended after minutes. Not in BIGINT,
+# whose range two times may leave between them.
+_HOUR_NS = 3.6e12
+_TOO_LONG = "last over an hour, which no work on a GPU does: they count as they stand there"
 _IN_A_RANGE = "event_type IN (59, 60, 70, 71) AND"
 _BEFORE = ("prev_id", "prev_start_ns", "prev_end_ns", "prev_correlation_id", "correlation_id")
 
@@ -44,10 +48,13 @@ def told(step: str, planner: Planner, duckdb: Query, sqlite: Query | None) -> It
         found = duckdb(
             f"SELECT kind, count(*), {twice}, {counts} FROM {items} WHERE kind < 4 GROUP BY kind"
         )
+        endless = _endless(items, columns, "kind", duckdb)
         counted = {int(kind): tuple(map(int, numbers)) for kind, *numbers in found}
         for kind, relation in enumerate(_KINDS):
             rows, doubles, homeless, adrift = counted.get(kind, (0, 0, 0, 0))
             yield from _invalid(relation, rows, planner, duckdb, sqlite)
+            if endless.get(kind):
+                yield f"{_rows(endless[kind], relation, planner)} {_TOO_LONG}"
             if homeless:
                 yield (
                     f"{_rows(homeless, relation, planner)} name no device: they are in the work of "
@@ -64,10 +71,29 @@ def told(step: str, planner: Planner, duckdb: Query, sqlite: Query | None) -> It
                     "they count in counts and in work, and not in unions"
                 )
     elif step == "call":
-        rows = int(duckdb(f"SELECT count(*) FROM {_place('call', planner)}")[0][0])
+        calls = _place("call", planner)
+        rows = int(duckdb(f"SELECT count(*) FROM {calls}")[0][0])
         yield from _invalid("api_call", rows, planner, duckdb, sqlite)
+        columns = {row[0] for row in duckdb(f"DESCRIBE {calls}")}
+        if count := sum(_endless(calls, columns, "0", duckdb).values()):
+            yield f"{_rows(count, 'api_call', planner)} {_TOO_LONG}"
     elif step in ("nvtx_span", "nvtx_window"):
         yield from _invalid("nvtx", -1, planner, duckdb, sqlite)
+
+
+def _endless(place: str, columns: set[str], kind: str, duckdb: Query) -> dict[int, int]:
+    """How many rows last too long, by kind; none is looked at where all of them took less."""
+    if not columns.issuperset(("start_ns", "end_ns")):
+        return {}
+    span = duckdb(f"SELECT max(end_ns)::DOUBLE - min(start_ns) FROM {place}")[0][0]
+    if span is None or span <= _HOUR_NS:
+        return {}
+    return dict(
+        duckdb(
+            f"SELECT {kind} AS kind, count(*) FROM {place} "
+            f"WHERE end_ns::DOUBLE - start_ns > {_HOUR_NS} GROUP BY ALL"
+        )
+    )
 
 
 def _invalid(

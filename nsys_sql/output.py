@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -16,6 +16,8 @@ from nsys_sql import source
 from nsys_sql.errors import UsageError
 
 _FORMS = {".json": "json", ".csv": "csv", ".md": "markdown", ".parquet": "parquet"}
+# Files of these names would be hidden, and hold something else than the name says.
+_SUFFIXES = frozenset({*_FORMS, ".html", ".gz", ".json.gz", ".txt", ".duckdb", ".sqlite", ".yaml"})
 _TEXTS = ("", ".txt", ".text", ".log", ".out")  # names that say no other format than a table
 
 
@@ -54,6 +56,10 @@ def check_target(output: Path | None, traces: Sequence[Path]) -> None:
     """Refuse, before any work is done, a target that would hurt or could not be written."""
     if output is None:
         return
+    if output.name.lower() in _SUFFIXES:
+        raise UsageError(
+            f"-o {output} is a suffix without a name", f"name it, for example, result{output.name}"
+        )
     if output == Path("-"):
         raise UsageError("-o - is no file", "leave -o out to write to standard output")
     try:
@@ -89,7 +95,9 @@ def is_same(output: Path, trace: Path) -> bool:
     try:
         return output.samefile(trace)
     except OSError:
-        return _real(output) == _real(trace)
+        with suppress(OSError):
+            return _real(output) == _real(trace)
+        return False
 
 
 def _real(path: Path) -> Path:
@@ -112,11 +120,22 @@ def failure(error: Exception) -> UsageError | None:
     reason = found[2] if found else text
     if not re.search("No space left|File too large|[Qq]uota|Read-only|Permission denied", reason):
         return None
-    place = final_names(found[1] if found else "")
+    # the log beside a database is not what anybody gave
+    place = re.sub(r"\.wal[\w.]*$", "", final_names(found[1] if found else ""))
     return UsageError(
         f"cannot write {place}: {reason}" if place else f"cannot write: {reason}",
         "make room, or name another place",
     )
+
+
+def unwritten(error: Exception, folder: Path) -> str | None:
+    """Why a file below a folder could not be written; None where that is not what happened."""
+    told = error if isinstance(error, UsageError) else failure(error)
+    places = (folder, os.path.abspath(folder))  # noqa: PTH100
+    starts = tuple(f"cannot write {each}{os.sep}" for each in places)
+    if told is None or not told.message.startswith(starts):
+        return None
+    return told.message.rpartition(": ")[2]
 
 
 @contextmanager
@@ -171,6 +190,11 @@ def binary(output: Path | None) -> Iterator[Path]:
         _to_stdout([path.read_bytes()])
     finally:
         source.remove(folder)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody sits at a standard stream; Python has none where the caller closed it."""
+    return stream is not None and stream.isatty()
 
 
 def _stdout() -> TextIO:

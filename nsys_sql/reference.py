@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
+from nsys_sql import source
 from nsys_sql.errors import InputError, UsageError
 
 STEP = "reference_step"
@@ -26,7 +27,7 @@ _UNITS = {
     "min": 60 * 10**9,
 }
 _GREATEST_NS = 10**18
-_NUMBER = r"\d{1,18}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,2})?"
+_NUMBER = r"[0-9]{1,18}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,2})?"
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _DURATION = re.compile(rf"({_NUMBER})\s*({_UNIT})")
 # What trainers write, most telling first: the first pattern that a log matches is the only one
@@ -82,7 +83,7 @@ def read(text: str) -> list[Step]:
     if all(_DURATION.fullmatch(part) for part in parts):
         return _numbered(parts, "--reference-steps: value")
     path = Path(text)
-    if not path.is_file():
+    if not source.is_file(path):
         raise UsageError(
             f"--reference-steps {text!r} is neither a list of durations nor a file",
             hint="give 29.39s,29.41s or 812ms, a trainer log, or a file with one duration a line",

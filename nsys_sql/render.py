@@ -41,7 +41,8 @@ def parts(
 def table(report: Report, width: int, limit: int = 0) -> str:
     """The report for a person, in lines of about `width` characters; `limit` 0 shows all rows."""
     path = humanize.clean(str(report.trace.get("path", "")))
-    head = f"{report.recipe} - {report.question}\n{path}" if report.question else ""
+    asked = humanize.clean(f"{report.recipe} - {report.question}")
+    head = f"{asked}\n{path}" if report.question else ""
     texts = [head, banner(report.checks, width)]
     names = [column.name for column in report.columns]
     if report.recipe == "budget" and tree.fits(names):
@@ -151,7 +152,7 @@ def titles(columns: Sequence[ColumnLike]) -> list[str]:
         f"{brief}_delta" if column.unit.startswith("+") else column.name
         for brief, column in zip(short, columns, strict=True)
     ]
-    return humanize.distinct(short, full)
+    return humanize.distinct([*map(humanize.clean, short)], [*map(humanize.clean, full)])
 
 
 def _header(column: ColumnLike) -> str:

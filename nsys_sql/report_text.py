@@ -89,9 +89,10 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"**{table.title}** ({'result' if table.command else 'recipe'} `{table.recipe}`)"
+    kind = "result" if table.command else "recipe"
+    yield f"**{pipe_text(table.title)}** ({kind} `{humanize.clean(table.recipe)}`)"
     yield ""
-    yield pipes(heads(table.columns))
+    yield pipes([*map(pipe_text, heads(table.columns))])
     yield pipes(["---:" if is_number(column) else "---" for column in table.columns])
     for row in cells(table, _WIDEST):
         yield pipes([pipe_text(cell) for cell in row])

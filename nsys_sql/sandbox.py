@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_sql.errors import UsageError
+from nsys_sql.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from nsys_sql.macros import Macro
@@ -122,7 +122,7 @@ def inspect(
         message = str(tree.get("error_message", "it cannot be parsed"))
         if tree.get("error_type") == "not implemented":
             message = "only SELECT is run, without PIVOT"
-        raise UsageError(f"the query is refused: {message}")
+        raise UsageError(f"the query is refused: {one_line(message)}")
     statements = tree.get("statements", ())
     if len(statements) != 1:
         raise UsageError(f"one query is expected, not {len(statements)}")

@@ -994,11 +994,13 @@ class Model:
         if closed:
             shape = self.planner.shape
             names = {name: self.planner.adapter(name) for name in self.catalog.adapters}
-            self._build(
+            needed = [
                 name
                 for name, file in names.items()
                 if closed.intersection(map(shape.find, planning.source_tables(file)))
-            )
+            ]
+            self._show_strings(needed)
+            self._build(needed)
         paths = [str(Path(path).absolute()) for path in writable]
         for table, file in self._file.members.items():
             if table not in closed:

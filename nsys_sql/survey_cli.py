@@ -209,7 +209,7 @@ def distinct(traces: Sequence[Path], options: Mapping[str, Any], warn: Warn) -> 
     """Each trace once, by whatever name it is given; that is told."""
     found: dict[str, Path] = {}
     for trace in traces:
-        first = found.setdefault(os.path.realpath(trace), trace)
+        first = found.setdefault(source.real(trace), trace)
         if first is not trace and not options["quiet"]:
             same = "" if first == trace else f", as {first} too"
             warn(f"Warning: {trace} is given twice{same}, and counts once")

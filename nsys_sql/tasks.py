@@ -314,7 +314,7 @@ def _dask(
             hint="pip install 'nsys-sql[dask]'",
         ) from None
     own = replace(options, keep_steps=True)
-    if "://" not in scheduler and not Path(scheduler).is_file():  # Dask would wait for it
+    if "://" not in scheduler and not source.is_file(Path(scheduler)):  # Dask would wait for it
         raise UsageError(
             f"there is no scheduler file {scheduler}",
             hint="give tcp://HOST:PORT, or the file of dask scheduler --scheduler-file",

@@ -11,6 +11,7 @@ import pytest
 
 from nsys_sql import cli as cli_module
 from nsys_sql.cli import execute
+from nsys_sql.errors import one_line
 
 
 @pytest.fixture
@@ -53,6 +54,23 @@ def process(*arguments, **more):
         (["run", "budget", "TRACE", "TRACE", "--format", "parquet", "-o", "x"], "parquet"),
         (["sql", "TRACE"], "query"),
         (["example", "TRACE"], "exists"),
+        # Python takes all of these for numbers
+        (["run", "budget", "TRACE", "--device", "٣"], "'٣' is no whole number"),
+        (["run", "budget", "TRACE", "--skip-first", "1_0"], "'1_0' is no whole number"),
+        (["run", "budget", "TRACE", "--threads", " 1"], "' 1' is no whole number"),
+        (["run", "budget", "TRACE", "--timeout", "1_0"], "'1_0' is no number"),
+        (["report", "TRACE", "--mfu", "٣"], "'٣' is no number"),
+        (["run", "budget", "TRACE", "--reference-steps", "٣s"], "neither a list"),
+        (["run", "budget", "TRACE", "--reference-steps", "1s,x" * 99], "neither a list"),
+        (["run", "budget", "TRACE", "--recipes", "x" * 300], "no such file"),
+        (["run", "budget", "TRACE", "--memory-limit", "9" * 21 + "GB"], "as much; give one like"),
+        (["run", "budget", "TRACE", "--temp-directory", "/nowhere"], "folder can be made in /nowh"),
+        (["run", "budget", "TRACE", "-o", ".csv"], "-o .csv is a suffix without a name"),
+        (["build", "TRACE", "-o", ".duckdb"], "suffix without a name"),
+        (["sql", "TRACE", " /* none */ "], "the query is empty"),
+        (["sql", "TRACE", "-f", os.devnull], "the query is empty: /dev/null holds none"),
+        (["history", os.devnull, "--add", "TRACE"], "/dev/null is no regular file"),
+        (["survey", "TRACE", "--scheduler", "x" * 300], "there is no scheduler file"),
     ],
 )
 def test_usage_errors_are_one_line_and_2(call, trace, arguments, words):
@@ -130,6 +148,35 @@ def test_a_file_that_ends_too_early_is_no_interruption(call, monkeypatch):
     assert isinstance(found.value.__cause__, EOFError)
 
 
+def test_a_path_that_the_system_refuses_is_3(call, trace, tmp_path, monkeypatch):
+    real, refused = os.path.realpath, PermissionError(13, "Permission denied", "/closed/x")
+
+    def realpath(path, **more):
+        if os.fspath(path).endswith("x"):
+            raise refused
+        return real(path, **more)
+
+    monkeypatch.setattr("os.path.realpath", realpath)
+    (tmp_path / "a.x").touch()
+    mapping = tmp_path / "ranks.yaml"
+    mapping.write_text('ranks: [{trace: "*.x"}]')
+    told = (3, "", f"Error: {tmp_path}/a.x cannot be read: Permission denied\n")
+    assert call("survey", "--ranks", mapping) == told
+    assert call("survey", tmp_path / "a.x") == told
+    for command in (["survey", "--from-parquet"], ["history"], ["run", "budget"]):
+        assert call(*command, "x" * 300)[0] == 3
+    assert call("history", os.devnull)[::2] == (
+        3,
+        "Error: /dev/null is not a regular file; name a file that --store wrote\n",
+    )
+
+    def broken(*_):
+        raise refused
+
+    monkeypatch.setattr("nsys_sql.commands.list_recipes", broken)
+    assert call("list") == (3, "", "Error: /closed/x cannot be used: Permission denied\n")
+
+
 def test_ctrl_c_is_130_and_quiet(call, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -137,6 +184,25 @@ def test_ctrl_c_is_130_and_quiet(call, monkeypatch):
     monkeypatch.setattr("nsys_sql.commands.list_recipes", interrupted)
     code, out, err = call("list")
     assert (code, out, err.strip()) == (130, "", "")
+
+
+def test_advice_that_cannot_be_followed_is_left_out():
+    deep = 'Parser Error: Max depth 1000 exceeded. Use "SET max_expression_depth TO x" to raise it.'
+    assert one_line(deep) == "Parser Error: Max depth 1000 exceeded."
+    table = 'Table with name kernl does not exist!\nDid you mean "pg_enum"? LINE 1: x'
+    assert one_line(table) == "Table with name kernl does not exist! LINE 1: x"
+    function = 'Function with name medan does not exist! Did you mean "median"?'
+    assert one_line(function) == function
+
+
+def test_no_file_takes_the_place_of_a_closed_stream():
+    code = (
+        "import os, sys; from nsys_sql import cli; os.close(0); sys.argv[1:] = ['--version']\n"
+        "try: cli.main()\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "assert os.open(os.devnull, 0) > 2 and os.read(0, 1) == b'' and os.get_inheritable(0)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_reader_that_leaves_is_no_error():
@@ -190,11 +256,11 @@ def test_run_prints_the_envelope(call, trace):
 
 
 def test_run_formats_hold_the_same_rows(call, trace, tmp_path):
-    rows = json.loads(call("run", "iterations", trace, "--format", "json")[1])["rows"]
-    lines = call("run", "iterations", trace, "--format", "csv")[1].splitlines()
+    rows = json.loads(call("run", "taxonomy", trace, "--format", "json")[1])["rows"]
+    lines = call("run", "taxonomy", trace, "--format", "csv")[1].splitlines()
     assert lines[0] == ",".join(rows[0]) and len(lines) == len(rows) + 1
     target = tmp_path / "out.parquet"
-    code, out, _ = call("run", "iterations", trace, "--format", "parquet", "-o", target)
+    code, out, _ = call("run", "taxonomy", trace, "--format", "parquet", "-o", target)
     assert (code, out) == (0, "")
     import duckdb
 
@@ -226,20 +292,20 @@ def test_parquet_holds_sums_as_they_are(call, trace, tmp_path):
 
 
 def test_parquet_goes_to_a_pipe(trace):
-    command = [sys.executable, "-m", "nsys_sql", "run", "budget", trace, "--format", "parquet"]
+    command = [sys.executable, "-m", "nsys_sql", "run", "devices", trace, "--format", "parquet"]
     done = subprocess.run(command, capture_output=True, check=True)
     assert done.stdout[:4] == done.stdout[-4:] == b"PAR1"
 
 
 def test_several_traces_do_not_lose_each_other(call, trace, tmp_path):
     missing = tmp_path / "missing.sqlite"
-    code, out, err = call("run", "budget", missing, trace, "--format", "csv")
-    assert code == 3 and out.startswith("trace,device,metric") and out.count(trace) > 5
+    code, out, err = call("run", "taxonomy", missing, trace, "--format", "csv")
+    assert code == 3 and out.startswith("trace,kernel,") and out.count(trace) > 5
     assert err.count("\n") == 1 and str(missing) in err
-    code, out, _ = call("run", "budget", trace, missing, "--format", "json")
+    code, out, _ = call("run", "taxonomy", trace, missing, "--format", "json")
     good, bad = json.loads(out)
     assert code == 3 and good["rows"] and bad["error"]["exit_code"] == 3
-    code, out, _ = call("run", "budget", trace, trace)
+    code, out, _ = call("run", "taxonomy", trace, trace)
     assert code == 0 and out.count(f"\n{trace}\n") == 2
 
 
@@ -248,8 +314,8 @@ def test_output_replaces_a_file_whole_or_not_at_all(call, trace, tmp_path):
     target.write_text("old")
     code, _, _ = call("run", "budget", tmp_path / "missing", "--format", "csv", "-o", target)
     assert code == 3 and target.read_text() == "old"
-    code, out, _ = call("run", "budget", trace, "--format", "csv", "-o", target)
-    assert (code, out) == (0, "") and target.read_text().startswith("device,metric")
+    code, out, _ = call("run", "devices", trace, "--format", "csv", "-o", target)
+    assert (code, out) == (0, "") and target.read_text().startswith("device,")
     assert os.listdir(tmp_path) == ["result.csv"]
 
 
@@ -267,7 +333,7 @@ def test_the_trace_stays_as_it_was(call, trace, tmp_path):
 
 
 def test_limit_cuts_tables_and_says_so(call, trace):
-    _, out, _ = call("run", "iterations", trace, "--limit", "1")
+    _, out, _ = call("run", "taxonomy", trace, "--limit", "1")
     assert "more rows (--limit 0 for all, or --format csv)" in out
 
 
@@ -281,6 +347,15 @@ def test_sql_reads_its_query_from_everywhere(call, trace, tmp_path, monkeypatch)
     assert call("sql", trace, "-f", file, "--format", "csv") == first
     monkeypatch.setattr("sys.stdin", io.StringIO(query))
     assert call("sql", trace, "-", "--format", "csv") == first
+    monkeypatch.setattr("sys.stdin", None)  # closed by the caller
+    for arguments in ((), ("-",), ("-f", "-")):
+        code, _, err = call("sql", trace, *arguments)
+        assert code == 2 and err.startswith("Error: there is no query; ") and err.count("\n") == 1
+    assert call("shell", trace, "--builtin") == (0, "", "")
+    file.write_bytes(b"SELECT '\xff'")
+    assert call("sql", trace, "-f", file) == (2, "", f"Error: {file} is no text in UTF-8\n")
+    code, _, err = call("sql", trace, "FROM kernl")
+    assert code == 2 and err.count("id you mean") == 1 and "did you mean 'kernel'?" in err
     code, out, err = call("sql", trace, "SELEC 1")
     assert code == 2 and out == "" and err.startswith("Error: ") and err.count("\n") == 1
 

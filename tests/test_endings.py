@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import closing
@@ -125,6 +126,12 @@ class Place:
             **more,
         )
 
+    def settle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Give this process the folders that a child has."""
+        monkeypatch.setattr(tempfile, "tempdir", str(self.base / "temp"))
+        for name in ("NSYS_SQL_CACHE", "XDG_CACHE_HOME"):
+            monkeypatch.setenv(name, str(self.base / "cache"))
+
     def left(self, *folders: str) -> list[str]:
         """Files and folders that stand around, those that are meant to stay aside."""
         return [
@@ -167,18 +174,15 @@ def test_a_run_that_is_ended_leaves_what_was_there(place, name, number, at):
     assert place.left() == []
 
 
-def test_the_next_run_cleans_up_after_a_killed_one(place, monkeypatch):
+def test_the_next_run_cleans_up_after_a_killed_one(place, monkeypatch, capsys):
     for name in ("build", "cache"):
         place.child(_HIT, 60, int(signal.SIGKILL), *place.arguments(name))
     before = place.left()
     assert any(each.startswith("out/.target") for each in before)
     assert any(each.startswith("cache/.part") for each in before)
-    done = place.child(
-        "from nsys_sql.cli import main; main()", *place.arguments("build"), "--quiet"
-    )
-    assert done.returncode == 0, done.stderr
-    done = place.child("from nsys_sql.cli import main; main()", *place.arguments("cache"))
-    assert done.returncode == 0, done.stderr
+    place.settle(monkeypatch)
+    for arguments in ([*place.arguments("build"), "--quiet"], place.arguments("cache")):
+        assert execute(arguments) == 0, capsys.readouterr().err
     assert place.left("out", "temp") == []
     kinds = sorted(each.rpartition(".")[2] for each in place.left("cache"))
     assert kinds == ["duckdb", "json"]
@@ -402,14 +406,21 @@ COMMANDS |= _ROOM
 
 
 @pytest.mark.parametrize("name", COMMANDS if IS_FULL else brief(3, _ROOM))
-def test_a_full_disk_is_told_in_one_line(place, name):
+def test_a_full_disk_is_told_in_one_line(place, name, monkeypatch, capsys):
     target = Path(place.arguments(name)[-1])
     target.write_bytes(b"as it was")
-    done = place.child(_MAIN, *place.arguments(name), limited=limited)
-    assert done.returncode in (2, 3), done.stderr
-    assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1, done.stderr
-    assert "cannot write" in done.stderr or "cannot be written" in done.stderr
-    assert "bug" not in done.stderr and ".part" not in done.stderr
+    place.settle(monkeypatch)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
+    try:
+        code = execute(place.arguments(name))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    err = capsys.readouterr().err
+    assert code in (2, 3), err
+    assert err.startswith("Error: ") and err.count("\n") == 1, err
+    assert "cannot write" in err or "cannot be written" in err
+    assert "bug" not in err and ".part" not in err
     assert target.read_bytes() == b"as it was"
     place.check_trace()
     assert place.left() == []

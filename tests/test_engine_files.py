@@ -233,7 +233,7 @@ def test_a_clean_wal_file_is_read_from_a_copy(tmp_path):
 
 def test_a_temporary_folder_that_is_not_there_is_told(tmp_path):
     path = write(tmp_path / "t.sqlite", journal="wal")
-    with pytest.raises(InputError, match="no temporary folder"):
+    with pytest.raises(UsageError, match="no temporary folder"):
         nsys_sql.open(path, temp_directory=tmp_path / "none").close()
 
 

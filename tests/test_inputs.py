@@ -16,7 +16,7 @@ from conftest import brief
 from nsys_sql import cache, cli, database, inputs, output, partition, survey_cli
 from nsys_sql import source as files
 from nsys_sql.attached import load_sqlite
-from nsys_sql.errors import AnswerError, InputError
+from nsys_sql.errors import AnswerError, InputError, UsageError
 from nsys_sql.options import Options
 
 # Parquet exports hold these unsigned, and small numbers in small types.
@@ -454,16 +454,40 @@ def test_a_trace_replaced_while_it_is_ingested_is_told(trace, own_cache, monkeyp
 
 
 def test_a_full_disk_under_the_cache_is_told(trace, own_cache, monkeypatch):
-    def full(_, __, file, *___):
-        raise output.failure(
-            duckdb.IOException(f'Could not write file "{file}": No space left on device')
-        )
+    def told(file):
+        return duckdb.IOException(f'Could not write file "{file}": No space left on device')
 
-    monkeypatch.setattr(database, "_write", full)
-    with pytest.raises(InputError, match=r"the cache .* cannot be written: No space") as caught:
-        nsys_sql.open(trace, cache=True)
-    assert "NSYS_SQL_CACHE" in caught.value.hint
-    assert list(own_cache.iterdir()) == []
+    def full(_, __, file, *___):
+        raise output.failure(told(file))
+
+    def full_at_the_end(_, __, file, *___):
+        raise told(f"{file}.wal")
+
+    for write in (full, full_at_the_end):
+        monkeypatch.setattr(database, "_write", write)
+        told_so = rf"^the cache {own_cache} cannot be written: No space left on device$"
+        with pytest.raises(InputError, match=told_so) as caught:
+            nsys_sql.open(trace, cache=True)
+        assert "NSYS_SQL_CACHE" in caught.value.hint
+        assert list(own_cache.iterdir()) == []
+
+
+def test_a_full_disk_under_partitions_is_told(trace, tmp_path, monkeypatch):
+    def full(_, __, scratch, ___):
+        raise duckdb.IOException(f'Could not write file "{scratch}/a.parquet": No space left')
+
+    monkeypatch.setattr("nsys_sql.session.Model.write_facts", full)
+    folder = tmp_path / "parts"
+    with pytest.raises(UsageError, match=rf"^partitions cannot be written to {folder}: No space"):
+        partition.write_partition(trace, folder, Options())
+    assert list(folder.iterdir()) == []
+
+
+def test_a_log_beside_a_database_is_named_after_it():
+    error = duckdb.IOException('Could not write file "/x/h.duckdb.wal": No space left on device')
+    assert str(output.failure(error)) == "cannot write /x/h.duckdb: No space left on device"
+    assert output.unwritten(error, Path("/x")) == "No space left on device"
+    assert output.unwritten(error, Path("/y")) is output.unwritten(ValueError("x"), Path("/x"))
 
 
 def test_runs_at_the_same_time_make_one_file_and_all_answer(trace, own_cache):

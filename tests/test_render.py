@@ -229,6 +229,15 @@ def test_markdown_cells_cannot_break_out():
     assert row == "| a\\|b\\<script\\>\\\\n# c\\` | 1 | 2.5 |"
 
 
+def test_names_of_columns_are_shown_as_cells_are():
+    columns = [column("\x1b[31mx", "BIGINT", "-"), column("a\u202e\n|<b>", "VARCHAR", "-")]
+    columns += [column("a_b", "BIGINT", "-"), column("_c_", "BIGINT", "-")]
+    told = report(columns=columns, rows=((1, "x", 2, 3),))
+    assert "\\x1b[31mx  a\\u202e\\n|<b>  a_b  _c_" in render([told], "table")
+    assert "| \\\\x1b\\[31mx | a\\\\u202e\\\\n\\|\\<b\\> | a_b | \\_c\\_ |" in markdown(told)
+    assert render([told], "csv").startswith('\x1b[31mx,"a\u202e\n|<b>",a_b,_c_\n')
+
+
 BUDGET = tuple(
     column(name, kind, unit)
     for name, kind, unit in (
@@ -323,7 +332,7 @@ def test_what_only_python_tells_is_left_to_it(bulky, kind, value, form, monkeypa
 
 
 def chosen(output, form, **more):
-    """Options of a command that writes gaps of the example trace."""
+    """Options of a command that writes what a recipe answers."""
     found = {"params": (), "output": output, "form": form, "limit": 2, "quiet": True}
     found |= {"anchor": "nvtx:step *", "taxonomy": (), "per_iteration": 1, "skip_first": 0}
     found |= {"skip_last": 0, "iterations": None, "device": None, "window": "range"}
@@ -337,7 +346,7 @@ def test_a_command_writes_many_rows_as_it_writes_few(form, fixture_sqlite, tmp_p
     for many in (bulk.MANY, 1):
         monkeypatch.setattr(bulk, "MANY", many)
         for traces in ([trace], [trace, trace]):
-            assert commands.run("gaps", traces, options, pytest.fail) == 0
+            assert commands.run("taxonomy", traces, options, pytest.fail) == 0
             texts.append(options["output"].read_bytes())
     assert texts[0] == texts[2]
     assert texts[1] == texts[3]

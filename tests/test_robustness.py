@@ -93,6 +93,29 @@ def test_no_row_is_dropped_or_doubled_in_silence(tmp_path, call):
         assert counts == counts | {"kernel": "2", "api_call": "1", "nvtx": "1"}
 
 
+def test_what_lasts_over_an_hour_is_told(tmp_path, call):
+    most, hour = 2**63 - 1, 3600 * 10**9
+    path = changed(
+        tmp_path,
+        f'UPDATE {KERNEL} SET "end" = {most // 2} WHERE rowid = 2',
+        f'UPDATE {KERNEL} SET "end" = start + {hour + 10**6} WHERE rowid = 3',
+        f'UPDATE {KERNEL} SET "end" = start + {hour} WHERE rowid = 1',
+        f'UPDATE {RUNTIME} SET "end" = {most} WHERE rowid = 2',
+    )
+    code, _, err = call("run", "budget", path, "--anchor", "nvtx:step*")
+    assert code == 0 and f"2 rows of {KERNEL} last over an hour" in err
+    assert f"1 rows of {RUNTIME} last over an hour" in err
+    code, _, err = call("run", "kernels", path, "--anchor", "nvtx:step*")
+    assert code == 0 and f"2 rows of {KERNEL} last over an hour" in err
+
+
+def test_a_generated_column_that_nothing_reads_is_ignored(tmp_path, call):
+    added = f'ALTER TABLE {KERNEL} ADD COLUMN g INT GENERATED ALWAYS AS ("end" - start) VIRTUAL'
+    found = call("run", "budget", changed(tmp_path), "--anchor", "nvtx:step*")
+    (tmp_path / "changed.sqlite").unlink()
+    assert call("run", "budget", changed(tmp_path, added), "--anchor", "nvtx:step*") == found
+
+
 def test_operations_without_a_device_are_told(tmp_path, call):
     path = changed(tmp_path, f"UPDATE {KERNEL} SET deviceId = NULL WHERE rowid = 2")
     code, _, err = call("run", "budget", path, "--anchor", "nvtx:step*")
@@ -105,8 +128,7 @@ def test_operations_without_a_stream_are_told(tmp_path, call):
     assert code == 0 and f"2 rows of {KERNEL} name no stream: they count as one stream" in err
 
 
-@pytest.mark.parametrize("device", [0, 1])
-def test_one_device_is_reported_as_among_all(tmp_path, device):
+def test_one_device_is_reported_as_among_all(tmp_path):
     """What auto takes does not hang on --device, so neither do the figures of a device."""
     trace = TraceBuilder()
     # device 0 has a finer rhythm of its own beside the common one
@@ -118,12 +140,12 @@ def test_one_device_is_reported_as_among_all(tmp_path, device):
             trace.kernel(start + 450_000, start + 700_000, "own_kernel", device=0)
             trace.kernel(start + 720_000 + 20_000 * (step % 7), start + 990_000, "odd", device=1)
     path = trace.write(tmp_path / "t.sqlite")
-    everything = nsys_sql.open(path)
-    alone = nsys_sql.open(path, device=device)
-    with everything, alone:
-        rows = everything.run("budget-windows").filter(f"device = {device}").fetchall()
-        assert rows and alone.run("budget-windows").fetchall() == rows
-        assert {row[4] for row in alone.run("anchors").fetchall()} == {device}
+    with nsys_sql.open(path) as everything:
+        for device in (0, 1):
+            rows = everything.run("budget-windows").filter(f"device = {device}").fetchall()
+            with nsys_sql.open(path, device=device) as alone:
+                assert rows and alone.run("budget-windows").fetchall() == rows
+                assert {row[4] for row in alone.run("anchors").fetchall()} == {device}
 
 
 def test_sums_that_leave_64_bits_are_bad_input_in_a_comparison_too(tmp_path, call):
@@ -373,10 +395,10 @@ def test_a_name_that_says_no_format_we_write_is_usage(call, plain, tmp_path, nam
 def test_names_that_say_text_or_nothing_hold_a_table(call, plain, tmp_path, monkeypatch):
     monkeypatch.setenv("NSYS_SQL_CACHE", str(tmp_path / "cache"))
     for name in ("x", "x.txt", "x.log"):
-        assert call("run", "iterations", plain, "-o", tmp_path / name)[0] == 0
-        assert (tmp_path / name).read_text(encoding="utf-8").startswith("iterations - ")
+        assert call("run", "devices", plain, "-o", tmp_path / name)[0] == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith("devices - ")
     assert call("survey", plain, "--init", "-o", tmp_path / "ranks.yaml")[0] == 0
-    assert call("run", "iterations", plain, "-o", tmp_path / "x.v2", "--format", "csv")[0] == 0
+    assert call("run", "devices", plain, "-o", tmp_path / "x.v2", "--format", "csv")[0] == 0
 
 
 @pytest.mark.parametrize("option", ["-o", "--taxonomy", "--temp-directory", "--recipes"])
@@ -387,9 +409,9 @@ def test_an_empty_path_is_a_variable_that_was_not_set(call, plain, option):
 
 
 def test_a_pipe_takes_a_result(plain, tmp_path):
-    line = f"{sys.executable} -m nsys_sql run iterations {plain} -o /dev/stdout --format csv | cat"
+    line = f"{sys.executable} -m nsys_sql run devices {plain} -o /dev/stdout --format csv | cat"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("device,iteration,") and done.stderr == ""
+    assert done.stdout.startswith("device,") and done.stderr == ""
 
 
 def test_a_dash_is_no_file(call, plain, tmp_path, monkeypatch):
@@ -400,7 +422,7 @@ def test_a_dash_is_no_file(call, plain, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_no_room_is_no_bug(call, plain):
-    code, _, err = call("run", "gaps", plain, "-o", "/dev/full")
+    code, _, err = call("run", "devices", plain, "-o", "/dev/full")
     assert code == 2 and "cannot write /dev/full" in err
 
 
@@ -408,7 +430,7 @@ def test_no_room_is_no_bug(call, plain):
     ("redirect", "words"),
     [(">&-", "standard output is closed"), (">/dev/full", "cannot write to standard output")],
 )
-@pytest.mark.parametrize("command", ["list", "run gaps TRACE --format parquet"])
+@pytest.mark.parametrize("command", ["list", "run devices TRACE --format parquet"])
 def test_standard_output_that_takes_nothing(plain, command, redirect, words):
     line = f"{sys.executable} -m nsys_sql {command.replace('TRACE', str(plain))} {redirect}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)

@@ -97,9 +97,7 @@ def canaries() -> dict[str, list[tuple]]:
         "DIAGNOSTIC_EVENT": [
             (f"see /tmp/{new()}/log and C:\\Users\\{new()}\\log for {USER} on {HOST}",),
             (f"Process was launched on {HOST.split('.')[0]}, user={USER}",),
-            (
-                f"HF_TOKEN={new()} set, SECRET: {new()}, see ~/{new()}/x, ./{new()} and $HOME/{new()}",
-            ),
+            (f"HF_TOKEN={new()} set, SECRET: {new()}, see ~/{new()}/x, ./{new()}, $HOME/{new()}",),
             (f'command "python x --seed {new()}" with arguments: [-n, {new()}]',),
             (f"api_key='{new()} {new()}' --token {new()} to https://u:{new()}@hub.example/x",),
         ],

@@ -330,7 +330,7 @@ def test_a_diagnostic_names_no_path(adapted):
 
 def test_a_diagnostic_tells_no_command_and_no_value(adapted):
     texts = {
-        "HF_TOKEN=x set, A=, ENV 'B_1=\"c d\" e'": "HF_TOKEN=<value> set, A=<value> ENV 'B_1=<value> e'",
+        "HF_TOKEN=x set, A=, 'B_1=\"c d\" e'": "HF_TOKEN=<value> set, A=<value> 'B_1=<value> e'",
         "SECRET: abc; KEY = 'a \\' b' c": "SECRET: <value> KEY = <value> c",
         '{"WANDB_API_KEY": "a b", "x": 1}': '{"WANDB_API_KEY": <value>, "x": 1}',
         "my-token=1 --api-key 2 x": "my-token=<value> --api-key <value> x",

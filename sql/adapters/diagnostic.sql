@@ -1,7 +1,10 @@
 -- diagnostic — what did the profiler say about the capture?
 --
--- Messages of the profiler, for instance about lost events. Paths in them are replaced, since they
--- name users and hosts, and so are the names of the host and the user that the trace knows.
+-- Messages of the profiler, for instance about lost events. What may name a user or a host, or hold
+-- a secret, is replaced: paths, absolute ones and those that begin at `~`, `.` or a variable; the
+-- names of host and user that the trace knows; what stands before the @ of a URL; what follows
+-- words like command or arguments, in quotes or behind a colon; the values of NAME=VALUE, and of
+-- names and options that speak of a token, secret, password, key or credential.
 --
 -- @grain    one row per message
 -- @optional DIAGNOSTIC_EVENT
@@ -28,7 +31,7 @@
 -- @column   source BIGINT - component that wrote it
 -- @column   severity BIGINT - 1 information, 2 warning, 3 error, 4 verbose
 -- @column   process BIGINT - process key, globalPid >> 24
--- @column   text VARCHAR - message, paths replaced by <path>, names of host and user by <name>
+-- @column   text VARCHAR - message, with <path>, <name>, <command> or <value> for what is replaced
 SELECT
     d."timestamp" AS time_ns,
     d."source" AS source,
@@ -65,9 +68,36 @@ SELECT
             []
         ),
         lambda p_text, p_name: replace(p_text, p_name, '<name>'),
+        -- from what takes most along to what takes least: a command holds assignments and paths
         regexp_replace(
-            d."text",
-            '([A-Za-z]:)?[/\\][^\s''":,;]*[/\\][^\s''":,;]*',
+            regexp_replace(
+                regexp_replace(
+                    regexp_replace(
+                        d."text",
+                        '(\b(?:commands?|cmd|arg(?:ument)?s?|argv)(?:[ _-]?line)?\b'
+                        || '(?:["'']?\s*[:=]\s*|\s+)[\[(]*)'
+                        || '(?:"(?:\\.|[^"\\])*"?|''(?:\\.|[^''\\])*''?|`[^`]*`?)'
+                        || '(?:[\s,]+(?:"(?:\\.|[^"\\])*"?|''(?:\\.|[^''\\])*''?|`[^`]*`?))*'
+                        || '|(\b(?:commands?|cmd|arg(?:ument)?s?|argv)(?:[ _-]?line)?\b'
+                        || '["'']?\s*[:=]\s*)[^\s"''`][^\n]*',
+                        '\1\2<command>',
+                        'gis'
+                    ),
+                    '\b([A-Za-z][A-Za-z0-9+.-]*://)\S*@',
+                    '\1<name>@',
+                    'g'
+                ),
+                '(\b[A-Z_][A-Z0-9_]*='
+                || '|\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSW(?:OR)?D|KEY|CREDENTIAL)[A-Z0-9_]*'
+                || '["'']?\s*[:=]\s*'
+                || '|(?i:--?[\w-]*(?:token|secret|passw|key|credential)[\w-]*\s+)'
+                || '|(?i:[\w-]*(?:token|secret|passw|key|credential)[\w-]*["'']?\s*=\s*))'
+                || '(?:"(?:\\.|[^"\\])*"?|''(?:\\.|[^''\\])*''?|\S+)',
+                '\1<value>',
+                'gs'
+            ),
+            '(?:\b[A-Za-z]:)?[/\\][^\s''":,;]*[/\\][^\s''":,;]*'
+            || '|\B(?:~(?:[A-Za-z_][\w.-]*)?|\.\.?|\$\{?\w+\}?|%\w+%)[/\\][^\s''":,;]*',
             '<path>',
             'g'
         )

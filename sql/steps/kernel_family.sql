@@ -58,7 +58,8 @@ ranked AS (
         ) AS place
     FROM recurring AS r
     INNER JOIN nsys.kernel_name AS n ON r.name_id = n.name_id
-    WHERE n.name IS NOT NULL
+    -- what has no name, or an empty one, cannot be given as an anchor
+    WHERE n.name <> ''
 ),
 shortlist AS (
     SELECT

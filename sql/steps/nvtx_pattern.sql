@@ -16,7 +16,8 @@ WITH family AS (
         sum(range_ns) AS range_ns
     FROM nsys.nvtx_family
     GROUP BY pattern
-    HAVING sum(range_count) >= 2
+    -- an empty name cannot be given as an anchor, so none is taken or advised
+    HAVING sum(range_count) >= 2 AND pattern <> ''
 ),
 placed AS (
     SELECT

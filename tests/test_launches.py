@@ -230,3 +230,14 @@ def test_a_call_of_kernels_on_two_devices_has_no_latency(ask: Any) -> None:
     }
     found = {each[2]: each[-1] for each in ask("steps/kernel_launch", tables)}
     assert found == {1: "many", 2: "many", 3: "one"}
+    # the other kernel before the first window, behind the last, and on a device without windows
+    rows = [row(1, 0, 5, 10), row(2, 0, 5, 3), row(3, 0, 6, 20), row(4, 0, 6, 70)]
+    rows += [row(5, 0, 7, 30), row(6, 9, 7, 31), row(7, 0, 8, 40), row(8, 9, 9, 40)]
+    # an id of another process is another call, and no id is none
+    rows += [(*row(op, 9, 8, 41)[:6], 4, *row(op, 9, 8, 41)[7:]) for op in (9, 12)]
+    rows += [row(10, 0, None, 42), row(11, 0, None, 43)]
+    tables["nsys.op_launch"] = (tables["nsys.op_launch"][0], rows)
+    found = {each[2]: each[-1] for each in ask("steps/kernel_launch", tables)}
+    one = dict.fromkeys((7, 10, 11), "one")
+    # the one behind the last window was launched inside it
+    assert found == {**dict.fromkeys((1, 3, 4, 5), "many"), **one}

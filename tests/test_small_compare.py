@@ -12,6 +12,7 @@ CONTENT = (
     "base_work_ns BIGINT, new_work_ns BIGINT, base_bytes BIGINT, new_bytes BIGINT"
 )
 PART = ["common", "only_base", "only_new", "base_share", "new_share", "whole", "repeated", "moved"]
+PART += ["refusal", "compared"]
 
 
 def parts(ask, *rows, pair=0, others=()):
@@ -25,7 +26,7 @@ def parts(ask, *rows, pair=0, others=()):
     content += [(pair, "class", cls, cls, *numbers, 0, 0) for cls, numbers in classes.items()]
     found = ask("pairs/model_part", {"pair.content_pair": (CONTENT, content)})
     (row,) = [row for row in found if row[0] == pair]
-    return dict(zip([*PART, "refusal"], row[1:], strict=True))
+    return dict(zip(PART, row[1:], strict=True))
 
 
 def decided(found):
@@ -51,6 +52,7 @@ def test_model_part_shares_of_work(ask):
     assert found == {
         **{"common": 2, "only_base": 3, "only_new": 2, "base_share": 0.6, "new_share": 0.25},
         **{"whole": False, "repeated": False, "moved": None, "refusal": None},
+        "compared": "2 GEMMs per iteration against 2",
     }
     # no common kernel, and no work on a side
     found = parts(ask, ("gemm", "k", 2, 0, 60, 0), ("gemm", "l", 0, 2, 0, 0))
@@ -65,7 +67,9 @@ def test_model_part_shares_of_work(ask):
     [
         *[(100, 102, False), (100, 103, True), (103, 100, True), (102, 100, False)],
         *[(1000, 1020, False), (1000, 1021, True), (10, 11, False), (10, 12, True)],
-        *[(50, 51, False), (50, 52, True)],
+        *[(50, 51, False), (50, 52, True), (10_000, 10_204, False), (10_204, 10_000, False)],
+        # of few, one may be half as many again
+        *[(1, 2, True), (2, 1, True), (2, 3, True), (3, 4, False), (3, 2, True), (1, 1.5, False)],
     ],
 )
 def test_model_part_counts_may_differ_by_two_percent_and_by_one(ask, base, new, is_other):
@@ -73,6 +77,33 @@ def test_model_part_counts_may_differ_by_two_percent_and_by_one(ask, base, new, 
     told = f"{base} GEMMs per iteration against {new}, and their work goes along"
     assert decided(found) == (
         (f"{told} ({new / base:.2f} times)", None, False) if is_other else SAME
+    )
+    if not is_other:
+        small = "too small a difference to tell another part"
+        assert found["compared"] == f"{base} GEMMs per iteration against {new}, {small}"
+
+
+def test_model_part_says_what_was_compared(ask):
+    pieces = ": the same in other pieces, or with small ones added"
+    found = parts(ask, *gemms(3, 6, 100, 102), ("attention", "a", 4, 4, 9, 9))
+    assert decided(found) == SAME
+    assert found["compared"] == (
+        "3 GEMMs per iteration against 6, and their work does not go along (1.02 times)"
+        f"{pieces}; 4 attention kernels per iteration against 4"
+    )
+    found = parts(ask, *gemms(3, 6, 0, 0))
+    assert found["compared"] == (
+        f"3 GEMMs per iteration against 6, and their work does not go along{pieces}"
+    )
+    small = "too small a difference to tell another part"
+    found = parts(ask, ("gemm", "g", 1, 1, 5, 5), ("attention", "a", 0, 0.5, 0, 9))
+    assert found["compared"] == (
+        f"1 GEMMs per iteration against 1; 0 attention kernels per iteration against 0.5, {small}"
+    )
+    found = parts(ask, ("norm", "n", 3, 4, 9, 9), ("gemm", "g", 0, 0, 1, 1))
+    assert found["compared"] == (
+        "no GEMMs and no attention kernels on either side, 3 compute kernels per iteration "
+        "against 4"
     )
 
 
@@ -114,8 +145,9 @@ def test_model_part_without_gemms_is_another(ask):
     for base, new in ((2, 0), (0, 2)):
         found = parts(ask, ("gemm", "k", base, new, 9 * base, 9 * new), ("norm", "n", 1, 1, 1, 1))
         assert decided(found) == (f"{base} GEMMs per iteration against {new}", None, False)
-    # one more or less is no difference
-    assert decided(parts(ask, ("gemm", "k", 1, 0, 9, 0), ("norm", "n", 1, 1, 1, 1))) == SAME
+    # a single one is one
+    found = parts(ask, ("gemm", "k", 1, 0, 9, 0), ("norm", "n", 1, 1, 1, 1))
+    assert decided(found) == ("1 GEMMs per iteration against 0", None, False)
 
 
 def test_model_part_counts_gemms_with_communication_inside(ask):
@@ -277,6 +309,14 @@ def test_model_part_without_products_of_matrices(ask):
     assert bare(40, 60, 60, (10, 11))["refusal"] is None
     assert bare(40, 60, 60, (11, 10))["refusal"] is None
     assert bare(40, 60, 60, (10, 12))["refusal"] is not None
+    # a GEMM of half of the windows of one side tells nothing
+    for base, new in ((0, 0.5), (0.5, 0)):
+        found = parts(
+            ask,
+            *[("norm", "b", 10, 0, 60, 0), ("norm", "m", 0, 20, 0, 60)],
+            ("gemm", "g", base, new, base, new),
+        )
+        assert "compute kernels per iteration against" in found["refusal"]
     # attention alone tells a part
     found = parts(
         ask,
@@ -331,7 +371,7 @@ def conditions(ask, **rows):
         "model_part": (
             "pair BIGINT, common BIGINT, only_base BIGINT, only_new BIGINT, base_share DOUBLE, "
             "new_share DOUBLE, has_whole_graph BOOLEAN, is_repeated BOOLEAN, moved VARCHAR, "
-            "refusal VARCHAR"
+            "refusal VARCHAR, compared VARCHAR"
         ),
         "content_pair": CONTENT,
         "gemm_precision": "pair BIGINT, side VARCHAR, formats VARCHAR",
@@ -440,6 +480,7 @@ def test_condition_iteration_of_several_pairs(ask):
 BLANK = {
     **{"pair": 0, "common": 3, "only_base": 0, "only_new": 0, "base_share": 1, "new_share": 1},
     **{"has_whole_graph": "false", "is_repeated": "false", "moved": None, "refusal": None},
+    "compared": "c",
 }
 
 
@@ -450,8 +491,7 @@ def test_condition_model_part(ask):
         assert found[0, "model", "model part"][4] == 30
         return found[0, "model", "model part"][2:4]
 
-    agree = "GEMMs and attention kernels agree; names may have changed"
-    assert told() == ("same", agree)
+    assert told() == ("same", "c; names may have changed")
     assert told(refusal="so many") == ("refused", "so many")
     assert told(refusal="so many", moved="m", is_repeated="true") == ("refused", "so many")
     inside = "the inside of CUDA graphs that were traced as a whole cannot be told"
@@ -560,6 +600,28 @@ def test_condition_settings(ask):
             # what a difference would mean is not said of what is the same
             for meant in [None if status == "same" and own != told else own]
         }
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "status"),
+    [
+        *[("H (?)", "A (?)", "differs"), ("H (?)", "H (?)", "same")],
+        ("H (?)", "H (132 SM, 1980 MHz, 81559 MiB)", "unknown"),
+        ("H (132 SM, ? MHz, 1 MiB)", "H (132 SM, 9 MHz, 1 MiB)", "unknown"),
+        ("H (132 SM, ? MHz, 1 MiB)", "H (132 SM, 9 MHz, 2 MiB)", "differs"),
+        *[("H (?)", "H (1 SM); A (2 SM)", "differs"), ("H (?)", "HH (?)", "differs")],
+        *[("H.0 (?)", "HA0 (1 SM)", "differs"), ("? (1 SM)", "H (1 SM)", "unknown")],
+    ],
+)
+def test_condition_of_gpus_that_are_hardly_known(ask, base, new, status):
+    for first, second in ((base, new), (new, base)):
+        rows = [(0, "base", "GPU", first), (0, "new", "GPU", second)]
+        found = conditions(ask, setting=rows)[0, "machine", "GPU"]
+        details = {"unknown": "one of the reports does not tell all of it", "same": None}
+        assert found[2:4] == (status, details.get(status, "another machine"))
+    # of a CPU it is a name like any other
+    rows = [(0, "base", "CPU", "H (?)"), (0, "new", "CPU", "H (1)")]
+    assert conditions(ask, setting=rows)[0, "machine", "CPU"][2] == "differs"
 
 
 def test_condition_evidence(ask):

@@ -392,6 +392,7 @@ def judged(ask, budgets, recipe="verdict", **rows):
             slowdown_ns=0,
             unprofiled_median_ns=1000,
             unprofiled_n=4,
+            is_other_step=False,
         ),
         "nsys.iteration": table(
             rows.get("iterations", []), device=0, status="steady", anchor="nvtx:s"
@@ -549,6 +550,11 @@ def test_verdict_tells_of_warmup_and_of_the_profiler(ask):
         (True, 0, slow.replace("12.5", "0.0")),
     ):
         assert limits(ask, slowdown=[{"is_material": material, "slowdown_ns": ns}]) == text
+    other = {"is_material": False, "slowdown_ns": -125, "is_other_step": True}
+    assert limits(ask, slowdown=[other]) == (
+        "the iteration is 12.5 % shorter than the unprofiled step, so it is probably not what the "
+        "trainer calls a step"
+    )
 
 
 def test_verdict_of_several_devices_and_all_limits_in_order(ask):

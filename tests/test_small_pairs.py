@@ -383,18 +383,18 @@ def test_compare_copies(ask):
         **WINDOWS,
         "pair.copy": (
             "pair BIGINT, side VARCHAR, direction VARCHAR, way VARCHAR, source VARCHAR, "
-            "destination VARCHAR, count BIGINT, bytes BIGINT, work_ns BIGINT",
-            rows,
+            "destination VARCHAR, count BIGINT, bytes BIGINT, work_ns BIGINT, duration_ns BIGINT",
+            [(*row, 2 * row[-1]) for row in rows],
         ),
     }
-    # what occurs in one window of three has a median of 0
+    # what occurs in one window of three has a median of 0; bandwidth is that of whole durations
     assert ask("compare/copies", tables) == [
         (0, "DtoH", "dma", "a", "b", 0, 1, 0, 10, 0, 0, 0, None, None, "said"),
-        (0, "HtoD", "dma", "a", "b", 2, 6, 30, 80, 10, 40, 30, 3, 2, "said"),
-        (0, "HtoD", "dma", "a", "d", 0, 1, 0, 3, 0, 1, 1, None, 3, "said"),
-        (0, "HtoD", "dma", "c", "b", 0, 1, 0, 2, 0, 1, 1, None, 2, "said"),
-        (0, "HtoD", "p2p", "a", "b", 0, 1, 0, 1, 0, 1, 1, None, 1, "said"),
-        (1, "HtoD", "dma", "a", "b", 7, 0, 7, 0, 7, 0, -7, 1, None, None),
+        (0, "HtoD", "dma", "a", "b", 2, 6, 30, 80, 10, 40, 30, 100 / 120, 1, "said"),
+        (0, "HtoD", "dma", "a", "d", 0, 1, 0, 3, 0, 1, 1, None, 1.5, "said"),
+        (0, "HtoD", "dma", "c", "b", 0, 1, 0, 2, 0, 1, 1, None, 1, "said"),
+        (0, "HtoD", "p2p", "a", "b", 0, 1, 0, 1, 0, 1, 1, None, 0.5, "said"),
+        (1, "HtoD", "dma", "a", "b", 7, 0, 7, 0, 7, 0, -7, 0.5, None, None),
     ]
 
 

@@ -19,13 +19,14 @@ TABLES = {
     "session_start": "utc_ns BIGINT",
     "diagnostic": "severity BIGINT, text VARCHAR",
     "device_map": "process_pid BIGINT, device_ordinal BIGINT, gpu_id BIGINT",
-    "nvtx": "event_type BIGINT, end_ns BIGINT",
+    "nvtx": "event_type BIGINT, end_ns BIGINT, start_ns BIGINT",
     "session_end": "session_end_ns BIGINT",
     "overhead": "start_ns BIGINT, end_ns BIGINT",
     "cuda_overhead": "start_ns BIGINT, end_ns BIGINT",
     "gpu_metric_info": "metric_name VARCHAR",
     "control_call": "control VARCHAR",
     "event_wait": "is_found BOOLEAN",
+    "sync": "stream_id BIGINT, event_id BIGINT, correlation_id BIGINT",
     "event_pairing": "is_inferred BOOLEAN",
     "capture_row": "relation VARCHAR, process BIGINT, device_ordinal BIGINT, rows BIGINT, "
     "invalid_rows BIGINT",
@@ -49,6 +50,8 @@ def capture(ask):
             "session_end": [(None,)],
             **given,
         }
+        # a range starts at 0 unless the row says more
+        rows["nvtx"] = [(*row, 0)[:3] for row in rows.get("nvtx", [])]
         tables = {f"nsys.{n}": (columns, rows.get(n, [])) for n, columns in TABLES.items()}
         return ask("recipes/capture", tables)
 
@@ -398,6 +401,34 @@ def test_capture_of_waits_and_counters(capture):
         "100.0 % of waits have no record in the trace: blocking is a lower bound in gaps that end "
         "behind one (see evidence in gaps)",
         "a capture range that begins before the records do",
+    )
+    # waits without a correlation id: of no stream or no event they are none
+    none = 4294967295
+    sync = [(7, 1, None), (None, 1, None), (7, None, None), (7, 1, 5)]
+    sync += [(none, 1, None), (7, none, None)]
+    facts = capture(RELATIONS, event_wait=[(True,)] * 5, sync=sync)
+    assert fact(facts, "dependencies", "event waits")[0] == "8"
+    unplaced = (
+        "37.5 % of waits have no correlation id (3), and so no place in the issue order: no gap "
+        "shows as evidence what they held up, and blocking is a lower bound everywhere"
+    )
+    assert fact(facts, "dependencies", "waits unresolved") == ("3", "warn", unplaced, None)
+    facts = capture(RELATIONS, event_wait=[(True,)] * 3 + [(False,)] * 2, sync=sync)
+    value, _, detail, remedy = fact(facts, "dependencies", "waits unresolved")
+    assert (value, detail.split("; ")[1]) == ("5", unplaced)
+    assert detail.startswith("25.0 % of waits have no record") and remedy is not None
+    # ranges that lack a start, or end before it, are invalid and not open
+    facts = capture(RELATIONS, nvtx=[(59, None, None), (59, 20, None), (59, 20, 30), (59, 20, 20)],
+                    session_end=[(20,)])  # fmt: skip
+    assert fact(facts, "iterations", "open NVTX ranges")[0] == "1"
+    # an invalid wait orders its stream all the same
+    rows = [("sync", None, None, 4, 1), ("kernel", 1, 0, 4, 1)]
+    facts = capture(RELATIONS, capture_row=rows)
+    invalid = "25.000 % of its rows end before they start, or lack a time: "
+    assert fact(facts, "invalid rows", "kernel")[2] == invalid + "they take part in no measure"
+    assert fact(facts, "invalid rows", "sync")[2] == (
+        invalid + "no time of them is used; the event waits among them order their streams all the "
+        "same"
     )
     names = ["SMs Active [%]", "SM Active", "DRAM Read", "odd"]
     facts = capture(RELATIONS, gpu_metric_info=[(name,) for name in names])

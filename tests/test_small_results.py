@@ -691,15 +691,29 @@ def test_step_slowdown(ask):
     found = sorted(slowed(ask, [100, 104, 96, 102, 98], windows))
     # quartiles 98 and 102
     assert found == [
-        (0, 120, 110, 130, 3, 100, 96, 104, 5, 0, 8, 4, 20, True),
-        (1, 100, 100, 100, 1, 100, 96, 104, 5, 0, 8, 4, 0, False),
+        (0, 120, 110, 130, 3, 100, 96, 104, 5, 0, 8, 4, 20, True, False),
+        (1, 100, 100, 100, 1, 100, 96, 104, 5, 0, 8, 4, 0, False, False),
     ]
     # just the spread is not more than it
-    assert slowed(ask, [100, 104, 96, 102, 98], [(0, 0, 0, 108)])[0][-1] is False
-    assert slowed(ask, [100, 104, 96, 102, 98], [(0, 0, 0, 109)])[0][-1] is True
+    assert slowed(ask, [100, 104, 96, 102, 98], [(0, 0, 0, 108)])[0][-2] is False
+    assert slowed(ask, [100, 104, 96, 102, 98], [(0, 0, 0, 109)])[0][-2] is True
     # a single step has no spread
-    assert slowed(ask, [100], windows[:1])[0][5:] == (100, 100, 100, 1, 0, None, None, 10, None)
+    single = (100, 100, 100, 1, 0, None, None, 10, None, False)
+    assert slowed(ask, [100], windows[:1])[0][5:] == single
     assert slowed(ask, [], windows) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "length", "is_other"),
+    [
+        # the spread is 8, then 2 % of 100; a single step has the 2 % alone
+        *[([100, 104, 96, 102, 98], 92, False), ([100, 104, 96, 102, 98], 91, True)],
+        *[([100, 100, 101], 98, False), ([100, 100, 101], 97, True)],
+        *[([100], 98, False), ([100], 97, True), ([100, 104, 96, 102, 98], 130, False)],
+    ],
+)
+def test_windows_that_are_shorter_by_far_are_no_steps_of_the_trainer(ask, steps, length, is_other):
+    assert slowed(ask, steps, [(0, 0, 0, length)])[0][-1] is is_other
 
 
 def test_step_slowdown_without_outliers(ask):
@@ -1206,6 +1220,11 @@ def test_capture_graph(ask):
         "nsys.call": made("process correlation_id name_id", calls),
         "nsys.op": made("process correlation_id kind:VARCHAR", ops),
         "nsys.graph_op": made("op_id", [(1,), (2,), (3,)]),
+        "nsys.stream_item": made(
+            "is_node:BOOLEAN correlation_id",
+            [("true", 1), ("true", None), ("true", None), ("false", None), (None, None)],
+        ),
     }
+    # two operations of nodes have no correlation id and so no launch
     # launches 5:1, 5:2, 5:5 and 6:1, of which two have operations
-    assert ask("steps/capture_graph", tables) == [(4, 2, 3, 2)]
+    assert ask("steps/capture_graph", tables) == [(4, 2, 5, 2)]

@@ -131,14 +131,33 @@ def test_note_anchor_shortlist(ask):
 
 
 def test_notes_of_what_is_there_or_not(ask):
-    def opportunities(*rows):
-        table = ("device BIGINT", list(rows))
-        return [text for (text,) in ask("notes/opportunity_bound", {"nsys.opportunity": table})]
+    def opportunities(*rows, windows=()):
+        tables = {
+            "nsys.opportunity": ("device BIGINT", list(rows)),
+            "nsys.budget_window": (
+                "device BIGINT, iteration BIGINT, iteration_ns BIGINT",
+                [(device, at, 25_000) for device in (0, 1) for at in range(3)],
+            ),
+            "nsys.opportunity_window": (
+                "device BIGINT, iteration BIGINT, recoverable_ns BIGINT", list(windows)
+            ),
+        }  # fmt: skip
+        return [text for (text,) in ask("notes/opportunity_bound", tables)]
 
     (nothing,) = opportunities()
     assert nothing.startswith("no launch-starved and no blocking time was found")
     first, second = opportunities((0,), (1,))
     assert first.startswith("actions follow") and second.startswith("bounds are ceilings")
+    # three causes, two in each iteration: medians of 10 us each, and 20 us together; a single row
+    # needs no sum, and an iteration without any counts 0
+    windows = [(0, at, 10_000) for at in (0, 1, 2) for _ in range(2)]
+    told = "bounds of all rows together, the median of each iteration's sum: "
+    found = opportunities((0,), (0,), (0,), (1,), windows=[*windows, (1, 0, 9_000)])
+    assert found[2] == told + "device 0 20.0 us of 25.0 us"
+    found = opportunities((0,), (0,), (1,), (1,), windows=[*windows, (1, 0, 9_000), (1, 1, 8_000)])
+    assert found[2] == told + "device 0 20.0 us of 25.0 us, device 1 8.0 us of 25.0 us"
+    found = opportunities((1,), (1,), windows=[(1, 0, 9_000)])
+    assert found[2] == told + "device 1 0.0 us of 25.0 us"
     for rows, said in (([], 1), ([(1,)], 0)):
         table = {"nsys.range_phase": ("path_no BIGINT", rows)}
         assert len(ask("notes/no_phase", table)) == said
@@ -333,16 +352,26 @@ def test_note_perturbed(ask):
     columns = (
         "device BIGINT, profiled_median_ns DOUBLE, profiled_n BIGINT, unprofiled_median_ns DOUBLE, "
         "unprofiled_n BIGINT, slowdown_ns DOUBLE, is_material BOOLEAN, natural_spread_ns BIGINT, "
-        "middle_spread_ns DOUBLE"
+        "middle_spread_ns DOUBLE, is_other_step BOOLEAN"
     )
     rows = [
-        (3, 1100, 5, 1000, 6, 100, False, 200, 100),  # within the middle half as well: not told
-        (2, 1100, 5, 1000, 6, 100, False, 200, 99),
-        (1, 1100, 5, 1000, 1, 100, None, None, None),
-        (0, 1100, 5, 1000, 6, 100, True, 50, 40),
-        (4, 900, 5, 1000, 6, -100, True, 50, 40),
-        (5, 1000, 5, 1000, 6, 0, True, 50, 40),
+        (3, 1100, 5, 1000, 6, 100, False, 200, 100, False),  # within the middle half: not told
+        (2, 1100, 5, 1000, 6, 100, False, 200, 99, False),
+        (1, 1100, 5, 1000, 1, 100, None, None, None, False),
+        (0, 1100, 5, 1000, 6, 100, True, 50, 40, False),
+        (4, 900, 5, 1000, 6, -100, True, 50, 40, False),
+        (5, 1000, 5, 1000, 6, 0, True, 50, 40, False),
     ]
+    # the shorter one by far, of one unprofiled step too
+    shorter = [(1, 25_000, 6, 30_000, n, -5_000, material, 1_000, 500, True)
+               for n, material in ((3, False), (1, None))]  # fmt: skip
+    for row in shorter:
+        ((text,),) = ask("notes/perturbed", {"nsys.step_slowdown": (columns, [row])})
+        assert text.startswith(
+            "device 1: the profiled step of 25.0 us (n = 6) is 16.7 % shorter than the unprofiled "
+            f"step of 30.0 us (n = {row[4]}), more than steps differ anyway: the window is probably"
+            " not the step that the trainer timed, or the work is another"
+        )
     told = [each for (each,) in ask("notes/perturbed", {"nsys.step_slowdown": (columns, rows)})]
     step = "the profiled step of 1.1 us (n = 5) is 10.0 % slower than the unprofiled step of 1.0 us"
     assert [each.partition(": absolute")[0].partition(": one")[0][:150] for each in told] == [
@@ -640,24 +669,26 @@ SEGMENTS = {
 def test_fact_copy(ask):
     columns = (
         "device BIGINT, direction VARCHAR, way VARCHAR, source VARCHAR, destination VARCHAR, "
-        "bytes BIGINT, start_ns BIGINT, end_ns BIGINT"
+        "segment BIGINT, count BIGINT, bytes BIGINT, duration_ns BIGINT, work_ns BIGINT"
     )
     base = (0, "up", "dma", "a", "b")
     rows = [
-        *[(*base, 1, 0, 1), (*base, 10, 99, 101), (*base, 100, 100, 103), (*base, 1000, 200, 204)],
-        *[(0, "down", "dma", "a", "b", 2, 5, 6), (0, "up", "p2p", "a", "b", 3, 5, 7)],
-        *[(0, "up", "dma", "c", "b", 4, 5, 8), (0, "up", "dma", "a", "d", 5, 5, 9)],
-        *[(1, "up", "dma", "a", "b", 6, 50, 60), (*base, 7, 300, 301), (*base, 7, -5, 0)],
+        # one that runs past the end of the window: counted before it, its work on both sides
+        *[(*base, 1, 1, 1, 2, 1), (*base, 2, 1, 10, 50, 20), (*base, 3, 0, 0, 0, 30)],
+        *[(*base, 2, 1, 100, 3, 3), (*base, 3, 1, 1000, 4, 4), (*base, 4, 1, 7, 7, 7)],
+        *[(0, "down", "dma", "a", "b", 1, 1, 2, 1, 1), (0, "up", "p2p", "a", "b", 1, 1, 3, 2, 2)],
+        *[(0, "up", "dma", "c", "b", 1, 1, 4, 3, 3), (0, "up", "dma", "a", "d", 1, 1, 5, 4, 4)],
+        *[(1, "up", "dma", "a", "b", 1, 1, 6, 10, 10), (*base, 0, 1, 7, 7, 7)],
     ]
-    found = ask("facts/copy", {**SEGMENTS, "nsys.copy_op": (columns, rows)})
+    found = ask("facts/copy", {**SEGMENTS, "nsys.copy_piece": (columns, rows)})
     assert sorted(found) == [
-        (0, 0, "down", "dma", "a", "b", 1, 2, 1),
-        (0, 0, "up", "dma", "a", "b", 3, 111, 6),
-        (0, 0, "up", "dma", "a", "d", 1, 5, 4),
-        (0, 0, "up", "dma", "c", "b", 1, 4, 3),
-        (0, 0, "up", "p2p", "a", "b", 1, 3, 2),
-        (0, 1, "up", "dma", "a", "b", 1, 1000, 4),
-        (1, 0, "up", "dma", "a", "b", 1, 6, 10),
+        (0, 0, "down", "dma", "a", "b", 1, 2, 1, 1),
+        (0, 0, "up", "dma", "a", "b", 3, 111, 55, 24),
+        (0, 0, "up", "dma", "a", "d", 1, 5, 4, 4),
+        (0, 0, "up", "dma", "c", "b", 1, 4, 3, 3),
+        (0, 0, "up", "p2p", "a", "b", 1, 3, 2, 2),
+        (0, 1, "up", "dma", "a", "b", 1, 1000, 4, 34),
+        (1, 0, "up", "dma", "a", "b", 1, 6, 10, 10),
     ]
 
 
@@ -721,12 +752,14 @@ def test_fact_trace(ask):
 
 SETTING = {
     "nsys.gpu": (
-        "name VARCHAR, sm_count BIGINT, clock_hz BIGINT, memory_bytes BIGINT",
+        "name VARCHAR, chip_name VARCHAR, gpu_id BIGINT, sm_count BIGINT, clock_hz BIGINT, "
+        "memory_bytes BIGINT",
         [
-            *[("B", 132, 1_980_000_000, 85_899_345_920), ("A", 8, None, 1_572_864)],
-            *[("B", 132, 1_980_000_000, 85_899_345_920), ("no board", None, 1, 1)],
+            *[("B", "b", 0, 132, 1_980_000_000, 85_899_345_920), ("A", "a", 1, 8, None, 1_572_864)],
+            *[("B", "b", 2, 132, 1_980_000_000, 85_899_345_920), ("no", "n", None, None, 1, 1)],
         ],
     ),
+    "nsys.device_map": ("gpu_id BIGINT", [(7,), (None,)]),
     "nsys.system_env": (
         "name VARCHAR, value VARCHAR",
         [
@@ -743,7 +776,7 @@ SETTING = {
         "relation VARCHAR, is_present BOOLEAN",
         [("nvtx", True), ("kernel", True), ("sync", False), ("string", True)],
     ),
-    "nsys.op": ("kind VARCHAR", [("kernel",)]),
+    "nsys.op": ("kind VARCHAR, is_node BOOLEAN", [("kernel", False)]),
     "nsys.graph_op": ("op_id BIGINT", []),
     "nsys.control_call": ("control VARCHAR", [("synchronise",)]),
     "nsys.capture_info": (
@@ -761,7 +794,7 @@ def test_fact_setting(ask):
         ("CPU", "cpu"),
         ("CUDA driver", "12"),
         ("CUDA graphs", "none"),
-        ("GPU", "A (8 SM, 2 MiB); B (132 SM, 1980 MHz, 81920 MiB)"),
+        ("GPU", "A (8 SM, ? MHz, 2 MiB); B (132 SM, 1980 MHz, 81920 MiB)"),
         ("NVIDIA driver", "570"),
         ("nsys capture", "2026.1"),
         ("nsys export", "2026.2"),
@@ -773,18 +806,46 @@ def test_fact_setting(ask):
     ]
 
 
+def test_fact_setting_of_gpus_that_are_hardly_known(ask):
+    def told(*gpus, mapped=()):
+        own = {
+            "nsys.gpu": (SETTING["nsys.gpu"][0], list(gpus)),
+            "nsys.device_map": ("gpu_id BIGINT", [(each,) for each in mapped]),
+        }
+        return dict(ask("facts/setting", {**SETTING, **own}))["GPU"]
+
+    old, other = ("H", None, 0, None, None, None), ("I", None, 1, None, None, 1 << 20)
+    # nothing is known to run CUDA: all that is listed; else only what is
+    assert told(old, other) == "H (?); I (? SM, ? MHz, 1 MiB)"
+    assert told(old, other, mapped=[0]) == "H (?)"
+    assert told(old, ("X", None, 2, 8, 10**6, None)) == "X (8 SM, 1 MHz, ? MiB)"
+    assert told(old, ("X", None, 2, 8, 10**6, None), mapped=[0]) == "H (?); X (8 SM, 1 MHz, ? MiB)"
+    # the chip where there is no name, and nothing of a row that says nothing
+    assert told((None, "GH100", 0, None, None, None), (None, "GH100", 1, None, None, None)) == (
+        "GH100 (?)"
+    )
+    assert told((None, None, 0, 4, None, None)) == "? (4 SM, ? MHz, ? MiB)"
+    assert told((None, None, 0, None, 10**6, None)) == "? (? SM, 1 MHz, ? MiB)"
+    assert told((None, None, 0, None, None, 1 << 40)) == "? (? SM, ? MHz, 1048576 MiB)"
+    assert told((None, None, 0, None, None, None)) is None
+
+
 @pytest.mark.parametrize(
     ("kinds", "nodes", "graphs"),
     [
         (["kernel"], [], "none"),
         (["kernel"], [1], "by node"),
+        (["kernel", "node"], [], "by node"),
         (["graph"], [], "as a whole"),
         (["kernel", "graph"], [1], "by node and as a whole"),
     ],
 )
 def test_fact_setting_of_graphs(ask, kinds, nodes, graphs):
     own = {
-        "nsys.op": ("kind VARCHAR", [(each,) for each in kinds]),
+        "nsys.op": (
+            "kind VARCHAR, is_node BOOLEAN",
+            [("kernel" if each == "node" else each, each == "node") for each in kinds],
+        ),
         "nsys.graph_op": ("op_id BIGINT", [(each,) for each in nodes]),
         "nsys.control_call": ("control VARCHAR", [("profiler start",), ("other",)]),
     }

@@ -3,26 +3,38 @@
 -- What two captures must have in common before their times are compared. Only the names that the
 -- adapters let through are here: no users, hosts, paths, command lines or environments.
 --
+-- A GPU is told by its name, multiprocessors, clock and memory, with a question mark for what the
+-- report does not know: exports before 2021 know little more than the name. Adapters that run no
+-- CUDA may be listed beside the GPUs; they are left out where any row is known to run it, by its
+-- multiprocessors or by the device mapping.
+--
 -- @grain  one row per property
--- @reads  nsys.gpu, nsys.system_env, nsys.export_info, nsys.capture_info, nsys.capability,
---         nsys.op, nsys.graph_op, nsys.control_call
+-- @reads  nsys.gpu, nsys.device_map, nsys.system_env, nsys.export_info, nsys.capture_info,
+--         nsys.capability, nsys.op, nsys.graph_op, nsys.control_call
 -- @column name  VARCHAR - property
 -- @column value VARCHAR - value, NULL where the report does not tell
 -- @pitfall 21, 25, 27
-WITH board AS (
+WITH adapter AS (
     SELECT
-        name,
-        concat_ws(
-            ', ',
-            sm_count || ' SM',
-            format('{:.0f} MHz', clock_hz / 1e6),
-            format('{:.0f} MiB', memory_bytes / 1048576)
-        ) AS size,
+        coalesce(name, chip_name, '?') AS name,
+        CASE
+            WHEN coalesce(sm_count, clock_hz, memory_bytes) IS NULL THEN '?'
+            ELSE coalesce(sm_count::VARCHAR, '?') || ' SM, '
+                || coalesce(format('{:.0f}', clock_hz / 1e6), '?') || ' MHz, '
+                || coalesce(format('{:.0f}', memory_bytes / 1048576), '?') || ' MiB'
+        END AS size,
+        sm_count IS NOT NULL OR coalesce(gpu_id IN (SELECT gpu_id FROM nsys.device_map), false)
+            AS is_cuda,
     FROM nsys.gpu
-    WHERE sm_count IS NOT NULL
+    WHERE coalesce(name, chip_name, sm_count::VARCHAR, clock_hz::VARCHAR, memory_bytes::VARCHAR)
+        IS NOT NULL
+),
+board AS (
+    SELECT DISTINCT name || ' (' || size || ')' AS board
+    FROM adapter
+    WHERE is_cuda OR NOT EXISTS (SELECT 1 FROM adapter WHERE is_cuda)
 )
-SELECT 'GPU' AS name, string_agg(DISTINCT name || ' (' || size || ')', '; ' ORDER BY name || ' ('
-    || size || ')') AS value
+SELECT 'GPU' AS name, string_agg(board, '; ' ORDER BY board) AS value
 FROM board
 UNION ALL
 SELECT 'NVIDIA driver', max(value) FILTER (WHERE name = 'NvDriverVersion') FROM nsys.system_env
@@ -48,12 +60,17 @@ WHERE is_present
   )
 UNION ALL
 SELECT 'CUDA graphs', CASE
-    WHEN EXISTS (FROM nsys.op WHERE kind = 'graph') AND EXISTS (FROM nsys.graph_op)
-        THEN 'by node and as a whole'
-    WHEN EXISTS (FROM nsys.op WHERE kind = 'graph') THEN 'as a whole'
-    WHEN EXISTS (FROM nsys.graph_op) THEN 'by node'
+    WHEN has_whole AND has_nodes THEN 'by node and as a whole'
+    WHEN has_whole THEN 'as a whole'
+    WHEN has_nodes THEN 'by node'
     ELSE 'none'
 END
+FROM (
+    SELECT
+        EXISTS (FROM nsys.op WHERE kind = 'graph') AS has_whole,
+        -- a node without a correlation id is in no launch
+        EXISTS (FROM nsys.graph_op) OR EXISTS (FROM nsys.op WHERE is_node) AS has_nodes,
+) AS graphs
 UNION ALL
 SELECT 'profiler range', CASE
     WHEN EXISTS (FROM nsys.control_call WHERE control LIKE 'profiler%') THEN 'by calls'

@@ -1,16 +1,42 @@
 -- opportunity_bound — what may be done with the bounds of the opportunities, and what not?
 --
--- @reads   nsys.opportunity
+-- The bound of all causes together is the median of each iteration's sum: medians of parts do not
+-- add up to it.
+--
+-- @reads   nsys.opportunity, nsys.opportunity_window, nsys.budget_window
 -- @pitfall 29, 31, 32
+WITH whole AS (
+    SELECT
+        b.device,
+        b.iteration,
+        any_value(b.iteration_ns) AS iteration_ns,
+        coalesce(sum(w.recoverable_ns), 0)::BIGINT AS recoverable_ns,
+    FROM nsys.budget_window AS b
+    LEFT JOIN nsys.opportunity_window AS w ON w.device = b.device AND w.iteration = b.iteration
+    GROUP BY b.device, b.iteration
+),
+together AS (
+    SELECT
+        device,
+        format(
+            'device {} {} of {}',
+            device,
+            nsys.duration_text(median(recoverable_ns)),
+            nsys.duration_text(median(iteration_ns))
+        ) AS text,
+    FROM whole
+    WHERE device IN (SELECT device FROM nsys.opportunity GROUP BY device HAVING count(*) > 1)
+    GROUP BY device
+)
 SELECT note
 FROM (
     VALUES
         (
             1,
             'bounds are ceilings, not forecasts; the rows of a device are disjoint pieces of its '
-            || 'time without compute, so bounds may be added only where the changes are '
-            || 'independent; a shorter device step shortens the job only where this device holds '
-            || 'it up'
+            || 'time without compute: they add up in each iteration, their medians need not, and '
+            || 'changes must be independent; a shorter device step shortens the job only where '
+            || 'this device holds it up'
         ),
         (
             2,
@@ -19,6 +45,11 @@ FROM (
         ),
 ) AS fixed (position, note)
 WHERE EXISTS (SELECT 1 FROM nsys.opportunity)
+UNION ALL
+SELECT 'bounds of all rows together, the median of each iteration''s sum: '
+    || string_agg(text, ', ' ORDER BY device)
+FROM together
+HAVING count(*) > 0
 UNION ALL
 SELECT 'no launch-starved and no blocking time was found: nothing here is recoverable by launching '
     || 'earlier or by hiding communication or copies'

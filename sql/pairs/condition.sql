@@ -35,6 +35,16 @@ setting_pair AS (
     FROM pair.setting
     GROUP BY pair, name
 ),
+setting_compared AS (
+    SELECT
+        *,
+        -- a question mark stands for what a report does not know, and so for anything
+        name = 'GPU' AND (
+            regexp_full_match(new, replace(regexp_escape(base), '\?', '[^;]*'))
+            OR regexp_full_match(base, replace(regexp_escape(new), '\?', '[^;]*'))
+        ) AS is_open,
+    FROM setting_pair
+),
 evidence_share AS (
     SELECT
         pair,
@@ -134,7 +144,7 @@ found AS (
                 WHEN is_repeated
                     THEN 'some GEMMs or attention kernels run more often on one side, most of the '
                         || 'work does not: recomputed activations, or the like'
-                ELSE 'GEMMs and attention kernels agree; names may have changed'
+                ELSE compared || '; names may have changed'
             END
         )
     FROM pair.model_part
@@ -199,19 +209,20 @@ found AS (
         new,
         CASE
             WHEN base = new THEN 'same'
-            WHEN base IS NULL OR new IS NULL THEN 'unknown'
+            WHEN base IS NULL OR new IS NULL OR is_open THEN 'unknown'
             ELSE 'differs'
         END,
         CASE
             WHEN base IS NULL AND new IS NULL THEN 'neither report tells'
             WHEN base IS NULL OR new IS NULL THEN 'one of the reports does not tell'
+            WHEN base <> new AND is_open THEN 'one of the reports does not tell all of it'
             WHEN base = new AND name IN ('recorded', 'CUDA graphs', 'GPU', 'CPU') THEN NULL
             WHEN name = 'recorded' THEN 'a table without rows is usually left out of an export'
             WHEN name = 'CUDA graphs' THEN 'launches and gaps of graphs are seen otherwise'
             WHEN name IN ('GPU', 'CPU') THEN 'another machine'
             ELSE 'as the report tells it'
         END
-    FROM setting_pair
+    FROM setting_compared
     UNION ALL
     SELECT b.pair, 54, 'capture', 'evidence of gaps', b.told, n.told,
         CASE

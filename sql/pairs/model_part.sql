@@ -5,10 +5,11 @@
 -- precisions rename and re-tune kernels. Counts may not, when work goes along: twice the GEMMs of
 -- the same size is another part of a model (more layers, more microbatches), twice the GEMMs of
 -- half the size is the same part cut in other pieces. So a class differs where its count per
--- iteration differs by more than 2 % (and more than one), and its work differs in the same
--- direction by more than half of that, as logarithms. A side without any GEMM is another part;
--- attention that exists on one side only is another way to compute it. Everything else (norms,
--- elementwise, optimizer) may be fused, split or added: it is described, not refused.
+-- iteration differs by more than 2 % (and more than one, or by half as many again: 1 against 2),
+-- and its work differs in the same direction by more than half of that, as logarithms. A side
+-- without any GEMM is another part; attention that exists on one side only is another way to
+-- compute it. Everything else (norms, elementwise, optimizer) may be fused, split or added: it is
+-- described, not refused.
 --
 -- More layers repeat all products alike. Where instead the same kernels run on both sides (at most
 -- 5 % of the work is of one side only), and those that run equally often hold at least half of the
@@ -90,7 +91,8 @@ compared AS (
         greatest(e.family_excess * more, 0) + greatest(e.unknown_excess * more, 0)
             >= 0.5 * abs(f.new_work - f.base_work)
             OR e.is_attention AS is_made_up,
-        abs(n - b) > greatest(1, 0.02 * greatest(b, n)) AS is_other_count,
+        abs(n - b) > greatest(1, 0.02 * greatest(b, n))
+            OR (abs(n - b) >= 1 AND greatest(b, n) >= 1.5 * least(b, n)) AS is_other_count,
         CASE
             WHEN least(b, n, base_work, new_work) > 0
                 THEN ln(new_work / base_work) / nullif(ln(n / b), 0)
@@ -123,6 +125,16 @@ told AS (
         string_agg(counts, ', ' ORDER BY family DESC)
             FILTER (WHERE is_other AND NOT is_repeated AND is_moved) AS moved,
         coalesce(bool_or(is_other AND is_repeated), false) AS is_repeated,
+        string_agg(
+            counts || CASE
+                WHEN b = n THEN ''
+                WHEN NOT is_other_count THEN ', too small a difference to tell another part'
+                ELSE ', and their work does not go along'
+                    || coalesce(format(' ({:.2f} times)', new_work / nullif(base_work, 0)), '')
+                    || ': the same in other pieces, or with small ones added'
+            END,
+            '; ' ORDER BY family
+        ) FILTER (WHERE greatest(b, n) > 0) AS compared,
         max(b) > 0 AND max(n) > 0 AS has_signature,
     FROM asked
     GROUP BY pair
@@ -165,5 +177,10 @@ SELECT
                 || 'work is in kernels of both', k.base_count, k.new_count,
                 100 * least(k.base_share, k.new_share))
     END AS refusal,
+    coalesce(
+        t.compared,
+        format('no GEMMs and no attention kernels on either side, {:g} compute kernels per '
+            || 'iteration against {:g}', k.base_count, k.new_count)
+    ) AS compared,
 FROM kernels AS k
 LEFT JOIN told AS t ON t.pair = k.pair;

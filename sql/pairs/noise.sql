@@ -8,10 +8,10 @@
 -- and is smaller is `small`. Where the windows are too few for any p at most alpha, it stands out
 -- when both ranges lie apart by three times the wider one. `no change` takes more than the lack of
 -- a difference: the interval of the shift must lie within the material change. Three windows of
--- each side are too few for an interval at 0.05; there all differences of a window of either side
--- must lie within it, which is the interval at 0.1 and so two one-sided tests at 0.05. Where both
--- sides have the very same figures nothing changed, however few they are. What is left cannot be
--- told.
+-- each side, or three and four, are too few for an interval at 0.05; there all differences of a
+-- window of either side must lie within it, which is the interval at 0.1 (of three and four at
+-- 0.06) and so two one-sided tests at 0.05. Where both sides have the very same figures nothing
+-- changed, however few they are. What is left cannot be told.
 --
 -- Of many quantities some stand out by chance. So the iteration is asked first: where it does not
 -- stand out, a part of it does only at alpha divided by the number of quantities, or, where the

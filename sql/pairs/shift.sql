@@ -1,10 +1,11 @@
 -- shift — between which bounds lies the difference of the two sides?
 --
 -- Hodges and Lehmann's interval: of all differences of a window of the new side and one of the
--- base, those at the places that belong to U at this confidence. Of more than 200 windows of a
--- side, 200 spread evenly are taken, and then the places of so many. No interval where there are
--- too few windows for it. Windows that are alike (see drift) spread U wider, and so lie the bounds
--- further out.
+-- base, those at the places that belong to U at this confidence: of the exact U up to a product of
+-- 400 windows, else of the normal approximation with a correction for continuity. Of more than 200
+-- windows of a side, 200 spread evenly are taken, and then the places of so many. No interval where
+-- there are too few windows for it. Windows that are alike (see drift) spread U wider, and so lie
+-- the bounds further out.
 --
 -- @grain  one row per pair and item
 -- @reads  pair.sample, pair.measured, pair.drift, pair.u_exact

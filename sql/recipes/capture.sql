@@ -10,6 +10,7 @@
 --
 -- @grain   one row per section and item
 -- @reads   nsys.capability, nsys.export_info, nsys.capture_info, nsys.system_env, nsys.analysis
+-- @reads   nsys.sync
 -- @reads   nsys.session_start, nsys.diagnostic, nsys.device_map, nsys.nvtx, nsys.session_end
 -- @reads   nsys.overhead, nsys.cuda_overhead, nsys.gpu_metric_info, nsys.control_call
 -- @reads   nsys.event_wait, nsys.event_pairing, nsys.capture_row, nsys.capture_launch
@@ -317,8 +318,12 @@ invalid_fact AS (
     SELECT 70, 'invalid rows', n.relation, n.invalid_rows::VARCHAR,
         CASE WHEN n.invalid_rows > 0 THEN 'warn' ELSE 'ok' END,
         CASE WHEN n.invalid_rows > 0
-            THEN format('{:.3f} % of its rows end before they start, or lack a time: they take '
-                || 'part in no measure', 100 * n.invalid_rows / n.rows) END,
+            THEN format('{:.3f} % of its rows end before they start, or lack a time: ',
+                100 * n.invalid_rows / n.rows)
+            || CASE WHEN n.relation = 'sync'
+                THEN 'no time of them is used; the event waits among them order their streams '
+                    || 'all the same'
+                ELSE 'they take part in no measure' END END,
         NULL
     FROM counted AS n
     WHERE n.rows > 0
@@ -460,9 +465,18 @@ device_fact AS (
     FROM resolved
 ),
 -- ------------------------------------------------------------------ dependencies
+-- event waits that nsys.event_wait does not have: without a place in the order, with no record
+unplaced AS (
+    SELECT count(*) AS n
+    FROM nsys.sync
+    WHERE correlation_id IS NULL
+        AND stream_id IS DISTINCT FROM 4294967295
+        AND event_id IS DISTINCT FROM 4294967295
+),
 waits AS (
     SELECT
-        (SELECT count(*) FROM nsys.event_wait) AS total,
+        (SELECT count(*) FROM nsys.event_wait) + (SELECT n FROM unplaced) AS total,
+        (SELECT n FROM unplaced) AS unplaced,
         (SELECT count(*) FROM nsys.event_wait WHERE is_found) AS found,
         (SELECT bool_or(is_inferred) FROM nsys.event_pairing) AS is_inferred,
         (SELECT bool_or(is_present) FROM nsys.capability WHERE relation = 'sync') AS has_sync,
@@ -495,10 +509,19 @@ wait_fact AS (
         CASE WHEN has_sync THEN (total - found)::VARCHAR END,
         CASE WHEN NOT has_sync THEN 'missing' WHEN total > found THEN 'warn' ELSE 'ok' END,
         CASE WHEN total > found
-            THEN format('{:.1f} % of waits have no record in the trace: blocking is a lower bound '
-                || 'in gaps that end behind one (see evidence in gaps)',
-                100 * (total - found) / total) END,
-        CASE WHEN total > found THEN CASE WHEN has_records
+            THEN concat_ws(
+                '; ',
+                CASE WHEN total > found + unplaced
+                    THEN format('{:.1f} % of waits have no record in the trace: blocking is a '
+                        || 'lower bound in gaps that end behind one (see evidence in gaps)',
+                        100 * (total - found - unplaced) / total) END,
+                CASE WHEN unplaced > 0
+                    THEN format('{:.1f} % of waits have no correlation id ({}), and so no place in '
+                        || 'the issue order: no gap shows as evidence what they held up, and '
+                        || 'blocking is a lower bound everywhere',
+                        100 * unplaced / total, unplaced) END
+            ) END,
+        CASE WHEN total > found + unplaced THEN CASE WHEN has_records
             THEN 'a capture range that begins before the records do'
             ELSE 'nsys profile --cuda-event-trace=true' END END
     FROM waits
@@ -550,6 +573,9 @@ window_fact AS (
         FROM nsys.nvtx AS n
         CROSS JOIN nsys.session_end AS s
         WHERE n.event_type IN (59, 60, 70, 71)
+            -- a range that lacks its start, or ends before it, is invalid and counted as such
+            AND n.start_ns IS NOT NULL
+            AND (n.end_ns < n.start_ns) IS NOT TRUE
             AND nsys.is_unclosed(n.end_ns, s.session_end_ns)
     ) AS o
     WHERE c.relation = 'nvtx'

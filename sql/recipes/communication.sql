@@ -22,6 +22,10 @@
 -- The time of a dispatcher holds packing, waiting and control, not transfer alone (pitfall 6),
 -- and that of a collective holds the wait for its last member: no row is a time of the network.
 --
+-- Compute of this device may wait for an operation of another one, by an event that both share.
+-- Blocking time is where compute was absent, all else where the operation ran: such a set has a row
+-- of this device with blocking time, and count, work and busy of 0.
+--
 -- @grain   one row per device and set
 -- @reads   nsys.steady, nsys.comm_group, nsys.comm_window
 -- @needs   kernel

@@ -10,6 +10,9 @@
 -- two devices without peer access, which the trace shows as DtoH and HtoD with device memory on
 -- both sides: no transfer of the program to or from the host. Sets are rows of their own.
 --
+-- A copy of another device that compute of this one waited for has a row here with blocking time
+-- and without count, bytes, work and busy: these belong to the device that copied.
+--
 -- is_pageable_sync marks copies of pageable memory that are asynchronous by name only: on the
 -- default stream, on one that the host waits for, or with a call that returned when the copy was
 -- done (pitfall 13). It is NULL where the trace does not tell the kind of memory.

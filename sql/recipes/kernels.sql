@@ -13,7 +13,8 @@
 -- @column  kernel VARCHAR - demangled name, else the short one
 -- @column  class VARCHAR - class of the taxonomy
 -- @column  role VARCHAR - compute, comm or wait
--- @column  count BIGINT - executions that start in a steady iteration
+-- @column  count BIGINT - executions that start in a steady iteration; where iterations overlap,
+--          one counts once for each in which it starts
 -- @column  work_ms DOUBLE ms sum of their time inside the iterations: work volume
 -- @column  avg_us DOUBLE us mean duration
 -- @column  min_us DOUBLE us shortest

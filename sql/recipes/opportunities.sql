@@ -4,8 +4,10 @@
 -- which no producer ran anyway, and blocking time, by class of the operation to blame, collectives
 -- by type and copies by direction. Long kernels, volume and exposed time are no opportunity
 -- (pitfall 7): a collective or a copy that no compute kernel waited for does not appear at all.
--- Rows of a device are disjoint pieces of its time without compute, so their bounds may be added
--- (pitfall 31); whether the changes are independent is another question.
+-- Rows of a device are disjoint pieces of its time without compute, so in every single iteration
+-- their bounds add up. The medians shown need not: of three causes of which two occur in each
+-- iteration, the medians add up to too much. A note has the bound of all rows together, the median
+-- of each iteration's sum (pitfall 31). Whether the changes are independent is another question.
 --
 -- For the step T = step_ms and the bound R = recoverable_ms, medians over the same iterations:
 -- the step cannot fall below T - R by this change, throughput cannot rise by more than

@@ -5,9 +5,11 @@
 -- the iteration must be what the trainer calls a step. A slowdown beyond the natural spread of the
 -- unprofiled steps, their greatest less their least without outliers, is material: absolute times
 -- and gain ceilings of the trace are then perturbed. Outliers are steps like the first one or those
--- under the profiler, which a log holds as well: more than three times the range of the middle half,
--- and 1 % of the median, away from it. The overhead that the profiler recorded about itself is not
--- used, since it is not what the step lost (pitfall 25).
+-- under the profiler, which a log holds as well: more than three times the range of the middle
+-- half, and 1 % of the median, away from it. Where the profiled step is the shorter one, by more
+-- than that spread and 2 %, a note says that the iteration is probably not the trainer's step. The
+-- overhead that the profiler recorded about itself is not used, since it is not what the step lost
+-- (pitfall 25).
 --
 -- @grain   one row per device
 -- @reads   nsys.step_slowdown

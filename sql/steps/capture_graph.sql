@@ -5,7 +5,7 @@
 -- capture at graph level loses them there (pitfall 21).
 --
 -- @grain  one row
--- @reads  nsys.op, nsys.graph_op, nsys.call, nsys.string
+-- @reads  nsys.op, nsys.graph_op, nsys.stream_item, nsys.call, nsys.string
 -- @column launches   BIGINT - calls that launch a graph
 -- @column blind      BIGINT - those without any device operation
 -- @column node_ops   BIGINT - operations of traced nodes
@@ -24,5 +24,8 @@ seen AS (
 SELECT
     (SELECT count(*) FROM launch) AS launches,
     (SELECT count(*) FROM launch) - (SELECT count(*) FROM seen) AS blind,
-    (SELECT count(*) FROM nsys.graph_op) AS node_ops,
+    -- one without a correlation id belongs to no launch, and is an operation of a node all the same
+    (SELECT count(*) FROM nsys.graph_op)
+    + (SELECT count(*) FROM nsys.stream_item WHERE is_node AND correlation_id IS NULL)
+        AS node_ops,
     (SELECT count(*) FROM nsys.op WHERE kind = 'graph') AS whole_ops;

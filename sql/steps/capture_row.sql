@@ -1,7 +1,8 @@
 -- capture_row — how many rows does each table have, and how many of them are invalid?
 --
 -- Invalid is a row that ends before it starts, or that lacks one of the two times. Such rows take
--- part in no measure. An NVTX range without an end is open, not invalid, and is counted elsewhere.
+-- part in no measure, but for event waits: these order their stream whatever their times are. An
+-- NVTX range without an end is open, not invalid, and is counted elsewhere.
 --
 -- @grain  one row per relation, process and device ordinal
 -- @reads  nsys.kernel, nsys.memcpy, nsys.memset, nsys.graph_exec, nsys.api_call, nsys.sync

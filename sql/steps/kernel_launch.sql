@@ -2,7 +2,8 @@
 --
 -- A call that launched several operations is a CUDA graph launch in nearly all cases (pitfall 21):
 -- the time from it to a later kernel of the graph is no latency of a launch. A kernel that starts
--- before its call starts has skewed clocks.
+-- before its call starts has skewed clocks. Whether a call launched others is asked of the whole
+-- trace: they may run before the first window, behind the last, or on a device without windows.
 --
 -- @grain  one row per kernel that starts or is launched from the first steady window of its device
 --         to its last
@@ -29,8 +30,8 @@ kernel AS (
 -- one call, several kernels, and no graph: launches on several devices
 shared AS (
     SELECT process, correlation_id
-    FROM kernel
-    WHERE correlation_id IS NOT NULL
+    FROM nsys.op_launch
+    WHERE op_id >> 40 = 0 AND correlation_id IS NOT NULL
     GROUP BY process, correlation_id
     HAVING count(*) > 1
 ),

@@ -2,7 +2,7 @@
 --
 -- Two kinds of time without compute are on the critical path and have a known cause: launch-starved
 -- time in which no producer ran anyway, and blocking time, by the operation to blame. They are
--- disjoint pieces of the same gaps, so the rows of a window may be added. Collectives are told
+-- disjoint pieces of the same gaps, so the rows of a window add up. Collectives are told
 -- apart by type and copies by direction, since different changes help against them.
 --
 -- @grain  one row per steady window of a device and cause that occurs in it

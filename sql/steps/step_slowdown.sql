@@ -11,6 +11,11 @@
 -- greatest and n, and not in the spread. Where more than a quarter is of that kind they pass for
 -- natural: reference_from and reference_to choose.
 --
+-- A profiler makes nothing faster. Windows that are shorter than the unprofiled step by more than
+-- steps differ anyway, and by more than 2 %, are then not what the trainer calls a step: a range
+-- that leaves out loading of data or the optimizer, or other work. One step alone has no spread,
+-- and there the 2 % decide.
+--
 -- @grain  one row per device; none without unprofiled steps
 -- @reads  nsys.reference_step, nsys.steady
 -- @param  reference_from BIGINT = NULL [0,) first unprofiled step to use, by its number
@@ -29,6 +34,7 @@
 -- @column middle_spread_ns      DOUBLE  ns  range of their middle half, NULL for one step
 -- @column slowdown_ns           DOUBLE  ns  median against median
 -- @column is_material           BOOLEAN -   slowdown beyond the natural spread
+-- @column is_other_step         BOOLEAN -   so much shorter that it is not the trainer's step
 -- @pitfall 25, 26
 WITH params AS (
     SELECT
@@ -91,6 +97,9 @@ SELECT
     CASE WHEN u.n > 1 THEN u.middle_ns END AS middle_spread_ns,
     p.median_ns - u.median_ns AS slowdown_ns,
     CASE WHEN u.n > 1 THEN p.median_ns - u.median_ns > u.spread_ns END AS is_material,
+    u.median_ns - p.median_ns
+        > greatest(CASE WHEN u.n > 1 THEN u.spread_ns ELSE 0 END, 0.02 * u.median_ns)
+        AS is_other_step,
 FROM profiled AS p
 CROSS JOIN unprofiled AS u
 WHERE u.n > 0;

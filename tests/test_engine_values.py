@@ -32,12 +32,18 @@ KERNELS = (
     "shortName INTEGER, globalPid INTEGER);"
 )
 
+# a string that names nothing is not handed out
+NAMED = (
+    "CREATE TABLE ThreadNames (globalTid INTEGER, nameId INTEGER); "
+    "INSERT INTO ThreadNames VALUES (1, 1), (1, 2), (1, 3), (1, 4), (1, 5); "
+)
+
 
 def test_invalid_utf8_keeps_its_bytes_as_escapes(tmp_path):
     path = write(
         tmp_path / "t.sqlite",
-        STRINGS + "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, "
-        "text TEXT, textId INTEGER);",
+        STRINGS + NAMED + "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, "
+        "eventType INTEGER, text TEXT, textId INTEGER);",
         [
             (ADD_STRING, (1, "größe".encode())),
             (ADD_STRING, (2, b"A\xffB")),
@@ -61,7 +67,7 @@ def test_invalid_utf8_keeps_its_bytes_as_escapes(tmp_path):
 def test_the_environment_is_no_name_whatever_its_encoding(tmp_path):
     path = write(
         tmp_path / "t.sqlite",
-        STRINGS + "CREATE TABLE ProcessStreams (globalPid INTEGER, filenameId INTEGER, "
+        STRINGS + NAMED + "CREATE TABLE ProcessStreams (globalPid INTEGER, filenameId INTEGER, "
         "contentId INTEGER); INSERT INTO ProcessStreams VALUES (1, 4, 5);",
         [
             (ADD_STRING, (1, b"TOKEN=abc\x00HOME=/root\x00")),

@@ -40,7 +40,7 @@ PICTURES = ("heatmap", "arrivals")
 _TABLES = {
     "part": "part VARCHAR, trace VARCHAR, host_hash VARCHAR, product_version VARCHAR",
     "member": "member_id BIGINT, part VARCHAR, device BIGINT, gpu VARCHAR, rank BIGINT, "
-    "label VARCHAR, host VARCHAR, stage BIGINT",
+    "label VARCHAR, host VARCHAR, stage BIGINT, is_listed BOOLEAN",
     "declared": "member_id BIGINT, kind VARCHAR, name VARCHAR",
     "rule": "kind VARCHAR, streams BIGINT[], classes VARCHAR[], types VARCHAR[], "
     "pattern VARCHAR, communicators VARCHAR[]",
@@ -121,7 +121,7 @@ class Survey(Across):
         self._insert(
             "member",
             (
-                (i, m.part, m.device, m.gpu, m.rank, m.label, m.host, m.stage)
+                (i, m.part, m.device, m.gpu, m.rank, m.label, m.host, m.stage, m.is_listed)
                 for i, m in enumerate(self.members)
             ),
         )

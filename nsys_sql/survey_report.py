@@ -36,7 +36,7 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
         1,
         "Ranks of the same work",
         "group stage metric rank_count median_ms fastest fastest_ms slowest slowest_ms spread_ms "
-        "spread_pct slowest_in_pct pattern",
+        "spread_pct slow slowest_in_pct n pattern",
         60,
     ),
     "representatives": (1, "Ranks to look at", "label reason group iteration_ms device trace", 40),
@@ -57,7 +57,10 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
     "stages": (6, "Budgets of the stages", "", 120),
 }
 # Findings that stand above the survey table, where there are any.
-_FIRST = ("scope", "provisional", "straggler", "rotating", "start_skew", "late_finish")
+_FIRST = (
+    *("scope", "provisional", "other steps"),
+    *("straggler", "rotating", "start_skew", "late_finish"),
+)
 _MOST_FIRST = 8
 _IF_USED = ("transport_busy_ms", "dispatch_busy_ms", "memcpy_work_ms")
 _MOST_TILES = 24_000

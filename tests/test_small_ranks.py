@@ -13,11 +13,11 @@ def aligned(ask, pairs, **variables):
             ],
         ),
         "rank.clock_offset": (
-            "clock VARCHAR, offset_ns BIGINT, hops BIGINT",
-            [("A", 0, 0), ("B", 1_000_000, 1), ("C", 5_000_000, 2)],
+            "clock VARCHAR, origin VARCHAR, offset_ns BIGINT, hops BIGINT",
+            [("A", None, 0, 0), ("B", "A", 1_000_000, 1), ("C", "B", 5_000_000, 2)],
         ),
         "rank.end_pair": (
-            "lead_clock VARCHAR, member_id BIGINT, clock VARCHAR, ahead_ns BIGINT",
+            "lead_id BIGINT, lead_clock VARCHAR, member_id BIGINT, clock VARCHAR, ahead_ns BIGINT",
             pairs,
         ),
     }
@@ -25,30 +25,37 @@ def aligned(ask, pairs, **variables):
 
 
 def test_ranks_aligned(ask):
-    # residuals in us: 7 and 9 on one clock, 10 and 20 of rank 2 to A, 30 of rank 4 to B
+    # residuals in us: 7 and 9 on one clock, 10 and 20 of rank 2 to A, 30 and 40 of rank 4 to B,
+    # of these one led by it
     pairs = [
-        *[("A", 1, "A", 7_000), ("A", 1, "A", -9_000), ("A", 2, "B", 1_010_000)],
-        *[("A", 2, "B", 980_000), ("B", 4, "C", 4_030_000)],
+        *[(0, "A", 1, "A", 7_000), (0, "A", 1, "A", -9_000), (0, "A", 2, "B", 1_010_000)],
+        *[(0, "A", 2, "B", 980_000), (3, "B", 4, "C", 4_030_000), (4, "C", 3, "B", -4_040_000)],
+        (2, "B", 3, "B", 99_000),
     ]
-    rows = aligned(ask, pairs, min_matches=3, residual_limit_us=29)
+    rows = aligned(ask, pairs, min_matches=2, residual_limit_us=39)
     assert rows == [
         (0, "a", 10, "reference", 0, 0, None, None, None, True),
         (1, "a", 11, "same clock", 0, 2, 8_000, 8_900, 9_000, True),
         (2, "b", 12, "matched ends", 1_000_000, 2, 15_000, 19_500, 20_000, True),
-        (3, "b", 13, "matched ends", 1_000_000, 3, 20_000, 29_000, 30_000, True),
+        (3, "b", 13, "matched ends", 1_000_000, 2, 15_000, 19_500, 20_000, True),
         (
-            *(4, "c", 14, "matched ends, through other hosts", 5_000_000, 1),
-            *(30_000, 30_000, 30_000, False),
+            *(4, "c", 14, "matched ends, through other hosts", 5_000_000, 2),
+            *(35_000, 39_500, 40_000, False),
         ),
         (5, "d", 15, "none", None, 0, None, None, None, False),
     ]
-    for variables, kept in (
-        ({"min_matches": 4, "residual_limit_us": 29}, [0, 1]),
-        ({"min_matches": 1, "residual_limit_us": 30}, [0, 1, 2, 3, 4]),
-        ({"min_matches": 1, "residual_limit_us": 28}, [0, 1]),
-        ({}, [0, 1]),
+    # what B shares with C proves nothing about B, and where B is weak C is weak however well it is
+    # tied to it
+    good = [(3, "B", 4, "C", 4_000_000)] * 10
+    for variables, more, kept in (
+        ({"min_matches": 3, "residual_limit_us": 40}, good, [0, 1]),
+        ({"min_matches": 2, "residual_limit_us": 40}, [], [0, 1, 2, 3, 4]),
+        ({"min_matches": 2, "residual_limit_us": 39}, [], [0, 1, 2, 3]),
+        ({"min_matches": 2, "residual_limit_us": 19}, good, [0, 1]),
+        ({}, [], [0, 1]),
     ):
-        assert [row[0] for row in aligned(ask, pairs, **variables) if row[-1]] == kept
+        found = aligned(ask, pairs + more, **variables)
+        assert [row[0] for row in found if row[-1]] == kept, variables
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_ranks_aligned(ask):
     [(1_000_000, 10, True), (1_000_001, 10, False), (0, 9, False)],
 )
 def test_ranks_aligned_by_default(ask, residual_ns, matches, is_aligned):
-    rows = aligned(ask, [("A", 2, "B", 1_000_000 - residual_ns)] * matches)
+    rows = aligned(ask, [(0, "A", 2, "B", 1_000_000 - residual_ns)] * matches)
     assert rows[2][-1] is is_aligned
 
 
@@ -86,24 +93,52 @@ def test_ranks_arrival_instance(ask):
         *[("pp", "g", 0, "ar", 0), ("tp", "h", 0, "ar", 0), ("tp", "g", 1, "ar", 0)],
         *[("tp", "g", 0, "rs", 0), ("tp", "g", 0, "ar", 1)],
     ]
-    rows = [(m, *base, 4, 100 + 10 * m, 50, m, 1000 * (m + 1)) for m in range(4)]
-    rows += [(m, *key, 2, 9, 8, 7, 77) for key in others for m in (0, 1)]
+    ends = [9_500, 8_500, 9_000, 10_000]  # 1 000 apart at most with the offset of rank 1
+    rows = [(m, *base, 4, 100 + 10 * m, 50, m, 1000 * (m + 1), ends[m]) for m in range(4)]
+    rows += [(m, *key, 2, 9, 8, 7, 77, 9_001 * (1 - m)) for key in others for m in (0, 1)]
     rows += [
-        (m, "dp", "g", 0, "ar", 0, 3, d, 20, d - 20, 5) for m, d in ((0, 30), (2, 20), (4, 20))
+        (m, "dp", "g", 0, "ar", 0, 3, d, 20, d - 20, 5, 9_000 * m)
+        for m, d in ((0, 30), (2, 20), (4, 20))
     ]
+    # of two clocks that are not aligned only members of one of them compare
+    rows += [(m, "ep", "g", 0, "ar", 0, 3, 9, 9, 0, 5, 9_000 * (m // 6)) for m in (4, 5, 6)]
+    rows += [(m, "ep", "h", 0, "ar", 0, 3, 9, 9, 0, 5, 1_001 * (m // 5)) for m in (4, 5)]
     tables = {
         "rank.matched": (
             f"member_id BIGINT, {INSTANCE}, members BIGINT, duration_ns BIGINT, "
-            "transfer_proxy_ns BIGINT, jitter_wait_ns BIGINT, start_ns BIGINT",
+            "transfer_proxy_ns BIGINT, jitter_wait_ns BIGINT, start_ns BIGINT, end_ns BIGINT",
             rows,
         ),
         "rank.aligned": (
             "member_id BIGINT, is_aligned BOOLEAN, offset_ns BIGINT",
-            [(0, True, 0), (1, True, 500), (2, True, 0), (3, True, 0), (4, False, 9)],
+            [
+                *[(0, True, 0), (1, True, 500), (2, True, 0), (3, True, 0), (4, False, 9)],
+                *[(5, False, 0), (6, False, None)],
+            ],
+        ),
+        "rank.clock": (
+            "member_id BIGINT, clock VARCHAR",
+            [*[(m, f"{m}") for m in range(4)], (4, "x"), (5, "x"), (6, "y")],
+        ),
+        # 2 000 is the typical window 0, 20 000 that of window 1
+        "rank.member_window": (
+            "iteration BIGINT, iteration_ns BIGINT",
+            [(0, 2_000), (0, 1_000), (0, 90_000), (1, 20_000)],
         ),
     }
-    found = {row[:6]: row[6:] for row in ask("ranks/arrival_instance", tables)}
+
+    def shown(start=0):
+        tables["rank.matched"][1][0] = (0, *base, 4, 100, 50, 0, 1000, ends[0] + start)
+        found = ask("ranks/arrival_instance", tables)
+        return {row[:6]: row[6:-1] for row in found}, {row[1:6] for row in found if row[-1]}
+
+    found, apart = shown()
     assert len(found) == len(rows)
+    # ends 9 001 apart are too much for a window of 2 000, not for one of 20 000; 1 000 are not
+    two = {("dp", "g", 0, "ar", 0), ("ep", "h", 0, "ar", 0)}
+    assert apart == {*two, *others} - {("tp", "g", 1, "ar", 0)}
+    assert shown(-501)[1] - apart == {base} and shown(-500)[1] == apart
+    found, _ = shown()
     # arrivals 1000, 2500, 3000, 4000: the lower middle one is 2500
     assert [found[(m, *base)] for m in range(4)] == [
         (4, 100, 50, 0, True, 0, 0, False),
@@ -130,16 +165,107 @@ def test_ranks_blame(ask):
     )
     rows = [
         *[(0, 0, 100, 1, True), (1, 0, 100, 0, True), (2, 0, 9000, -5, True)],
-        *[(0, 1, 100, -7, True), (1, 1, 100, 2, True), (2, 1, 100, 2, False)],
+        *[(0, 1, 100, -7, True), (1, 1, 100, 2, True), (2, 1, 100, 3, False)],
     ]
     tables = {"rank.delay": (columns, rows)}
-    assert sorted(ask("ranks/blame", tables)) == [(0, None, 1, True), (1, 1, 2, False)]
-    assert [row[1] for row in sorted(ask("ranks/blame", tables, threshold_pct=0.9))] == [0, 1]
-    assert [row[1] for row in sorted(ask("ranks/blame", tables, threshold_pct=2))] == [None, None]
-    exactly = [(5, 0, 10_000, 100, True), (5, 1, 10_000, 101, True)]
-    assert sorted(ask("ranks/blame", {"rank.delay": (columns, exactly)})) == [
-        *[(0, None, 100, True), (1, 5, 101, True)],
+
+    def blamed(**variables):
+        return sorted(ask("ranks/blame", tables, **variables), key=str)
+
+    # both that exceed the threshold are named
+    assert blamed() == [(0, None, None, True), (1, 1, 2, False), (1, 2, 3, False)]
+    assert [row[:2] for row in blamed(threshold_pct=0.9)] == [(0, 0), (1, 1), (1, 2)]
+    assert [row[:2] for row in blamed(threshold_pct=2)] == [(0, None), (1, 2)]
+    tables = {"rank.delay": (columns, [(5, 0, 10_000, 100, True), (5, 1, 10_000, 101, True)])}
+    assert blamed() == [(0, None, None, True), (1, 5, 101, True)]
+    # nobody holds others up for longer than the longest window of all
+    over = [(0, 0, 90, 100, True), (1, 0, 100, 0, True), (0, 1, 100, 101, True)]
+    tables = {"rank.delay": (columns, over)}
+    assert blamed() == [(0, 0, 100, True), (1, None, None, True)]
+
+
+def test_ranks_blind(ask):
+    why = "why"
+    instances = [
+        *[(0, "tp", "g", 0, "ar", 30), (0, "tp", "g", 1, "ar", 30), (0, "tp", "g", 0, "rs", 7)],
+        *[(0, "dp", "g", 0, "ar", 9), (0, "dp", "h", 0, "ar", 100), (1, "dp", "g", 0, "ar", 11)],
     ]
+    tables = {
+        "rank.instance": (
+            "member_id BIGINT, kind VARCHAR, name VARCHAR, iteration BIGINT, collective VARCHAR, "
+            "duration_ns BIGINT",
+            instances,
+        ),
+        "rank.match_set": (
+            "kind VARCHAR, name VARCHAR, iteration BIGINT, collective VARCHAR, members BIGINT, "
+            "reason VARCHAR",
+            [
+                *[("tp", "g", 0, "ar", 1, why), ("tp", "g", 1, "ar", 1, why)],
+                *[("tp", "g", 0, "rs", 1, why), ("dp", "g", 0, "ar", 2, why)],
+                ("dp", "h", 0, "ar", 2, None),
+            ],
+        ),
+        "rank.arrival_instance": (
+            "member_id BIGINT, kind VARCHAR, name VARCHAR, duration_ns BIGINT, is_apart BOOLEAN",
+            [(0, "dp", "h", 100, True), (1, "dp", "h", 60, False)],
+        ),
+        "rank.member_window": ("member_id BIGINT", [(0,), (0,), (1,)]),
+        "rank.scope": ("world_size BIGINT, sampled BIGINT", [(3, 2)]),
+    }
+    alone = (0, "tp", "g", True, 33.5)
+    rest = [(0, "dp", "g", False, 4.5), (0, "dp", "h", False, 50.0), (1, "dp", "g", False, 11.0)]
+    assert sorted(ask("ranks/blind", tables)) == sorted([alone, *rest])
+    # where all ranks were sampled, a group of one has no other member
+    for scope, kept in (((2, 2), []), ((None, 2), [alone])):
+        tables["rank.scope"] = (tables["rank.scope"][0], [scope])
+        assert sorted(ask("ranks/blind", tables)) == sorted([*kept, *rest])
+
+
+def off_steps(ask, starts, *, ends=None, aligned=(), clocks=None, met=()):
+    """Members whose windows of 100 start there (end 100 later): `met` are (member, is_apart)."""
+    ends = ends or {}
+    tables = {
+        "rank.member_window": (
+            "member_id BIGINT, iteration BIGINT, iteration_ns BIGINT, start_ns BIGINT, "
+            "end_ns BIGINT",
+            [
+                (m, i, 100, at + 1000 * i, ends.get(m, at + 100) + 1000 * i)
+                for m, at in starts.items()
+                for i in ((1,) if m == 4 else (0, 1))
+            ],
+        ),
+        "rank.aligned": (
+            "member_id BIGINT, is_aligned BOOLEAN, offset_ns BIGINT",
+            [(m, m in dict(aligned), dict(aligned).get(m)) for m in starts],
+        ),
+        "rank.clock": (
+            "member_id BIGINT, clock VARCHAR",
+            [(m, (clocks or {}).get(m, "A")) for m in starts],
+        ),
+        "rank.arrival_instance": ("member_id BIGINT, is_apart BOOLEAN", list(met)),
+    }
+    return sorted(ask("ranks/off_step", tables))
+
+
+def test_ranks_off_step(ask):
+    # on one clock, aligned or not, and on clocks that are aligned
+    starts = {0: 0, 1: 51, 2: -60, 3: 0, 4: 50}
+    assert off_steps(ask, starts) == [(1, 51.0), (2, -60.0)]
+    assert off_steps(ask, starts, clocks={2: "B"}) == [(1, 51.0)]
+    moved = {m: at + 5000 * (m == 1) for m, at in starts.items()}
+    zero = dict.fromkeys(starts, 0) | {1: -5000}
+    other = {1: "B"}
+    assert off_steps(ask, moved, aligned=zero.items(), clocks=other) == [(1, 51.0), (2, -60.0)]
+    # a window that only starts or ends elsewhere counts the same steps, the lesser of both counts
+    assert off_steps(ask, {0: 0, 1: 0, 2: -90}, ends={2: 100}) == []
+    assert off_steps(ask, {0: 0, 1: 0, 2: -90}, ends={2: 190}) == []
+    assert off_steps(ask, {0: 0, 1: 0, 2: 90}, ends={2: 155}) == [(2, 55.0)]
+    assert off_steps(ask, {0: 0, 1: 0, 2: -90}, ends={2: 45}) == [(2, -55.0)]
+    assert off_steps(ask, {0: 0, 1: 0, 2: -90}, ends={2: 50}) == []
+    # so does one whose matched collectives end with those of others, however late it is
+    zero = dict.fromkeys(starts, 0).items()
+    met = [(1, False), (1, False), (2, False), (2, True)]
+    assert off_steps(ask, starts, aligned=zero, met=met) == [(2, -60.0)]
 
 
 def test_ranks_clock(ask):
@@ -181,16 +307,35 @@ def test_ranks_clock_offset(ask):
         ),
     }
     assert sorted(ask("ranks/clock_offset", tables)) == [
-        *[("A", 0, 0), ("B", 12, 1), ("C", -5, 1), ("D", 19, 2), ("E", 20, 3)],
+        *[("A", None, 0, 0), ("B", "A", 12, 1), ("C", "A", -5, 1), ("D", "B", 19, 2)],
+        ("E", "D", 20, 3),
     ]
+    # both ways between two clocks are one link, in whole nanoseconds however far they are apart
+    far = 1_780_000_000_000_000_001
+    pairs = [("A", "B", far), ("A", "B", far + 2), ("A", "B", far + 3), ("A", "B", far + 3)]
+    pairs += [("B", "C", 1), ("C", "B", -2), ("C", "B", -3), ("B", "D", 7), ("C", "D", 9)]
+    pairs += [("D", "B", -8), ("D", "C", -9), ("D", "C", -9)]
+    tables["rank.end_pair"] = (tables["rank.end_pair"][0], pairs)
+    assert sorted(ask("ranks/clock_offset", tables)) == [
+        *[("A", None, 0, 0), ("B", "A", far + 3, 1), ("C", "B", far + 5, 2)],
+        ("D", "B", far + 11, 2),
+    ]
+    # half a nanosecond goes away from 0, whichever clock leads
+    for sign in (1, -1):
+        tables["rank.end_pair"] = (
+            tables["rank.end_pair"][0],
+            [("A", "B", 2 * sign), ("A", "B", 3 * sign), ("C", "A", -2 * sign)],
+        )
+        offsets = {row[0]: row[2] for row in ask("ranks/clock_offset", tables)}
+        assert offsets == {"A": 0, "B": 3 * sign, "C": 2 * sign}
 
 
 def delays(ask, instances, windows, stages):
     tables = {
         "rank.arrival_instance": (
             "member_id BIGINT, iteration BIGINT, kind VARCHAR, name VARCHAR, late_ns BIGINT, "
-            "jitter_wait_ns BIGINT, is_last BOOLEAN, is_timed BOOLEAN",
-            instances,
+            "jitter_wait_ns BIGINT, is_last BOOLEAN, is_timed BOOLEAN, is_apart BOOLEAN",
+            [(*row, False) if len(row) == 8 else row for row in instances],
         ),
         "rank.aligned_window": (
             "member_id BIGINT, iteration BIGINT, iteration_ns BIGINT, start_ns BIGINT, "
@@ -222,6 +367,9 @@ def test_ranks_delay(ask):
         (1, 0, 118, 0, 48, 2, 0, False, 0, -48),
         (1, 1, 70, 0, 0, 1, 0, True, 0, 0),
     ]
+    # an instance whose members cannot have met counts for nothing
+    apart = [(0, 0, "tp", "g", 900, 900, True, False, True)]
+    assert delays(ask, instances + apart, windows, {0: 0, 1: 0, 2: 1}) == rows
     # without stages no group spans any
     late = {row[:2]: row[3] for row in delays(ask, instances, windows, {0: None, 1: None, 2: None})}
     assert late == {(0, 0): 900, (0, 1): 6, (1, 0): 5, (1, 1): 0, (2, 0): 7}
@@ -548,6 +696,10 @@ def test_ranks_metric(ask):
     values = [100 + 7 * at for at in range(len(names))]
     tables = {
         "rank.member_window": (f"member_id BIGINT, iteration BIGINT, {columns}", [(3, 4, *values)]),
+        "rank.instance": (
+            "member_id BIGINT, iteration BIGINT",
+            [(3, 4), (3, 4), (3, 5), (3, 6), (4, 4), (4, 7), (5, 1)],
+        ),
         "rank.matched": (
             "member_id BIGINT, iteration BIGINT, jitter_wait_ns BIGINT",
             [(3, 4, 1), (3, 4, 2), (3, 5, 4), (4, 4, 8)],
@@ -557,6 +709,12 @@ def test_ranks_metric(ask):
     waits = [(3, 4, 3), (3, 5, 4), (4, 4, 8)]
     expected += [(m, i, 16, "jitter_wait_work", ns) for m, i, ns in waits]
     assert sorted(ask("ranks/metric", tables)) == sorted(expected)
+    # a window without a collective is 0 where others match, one whose collectives match nothing is
+    # unknown, and so is all of a rank that never matches
+    more = [(m, i, *values) for m, i in ((3, 6), (3, 7), (5, 0), (5, 1))]
+    tables["rank.member_window"] = (tables["rank.member_window"][0], [(3, 4, *values), *more])
+    waited = [row for row in ask("ranks/metric", tables) if row[2] == 16]
+    assert sorted(row[:2] + row[-1:] for row in waited) == sorted([*waits, (3, 7, 0)])
 
 
 def skewed(ask, windows, groups, p95=None, **variables):
@@ -616,12 +774,15 @@ def test_ranks_skew_is_no_finer_than_the_clocks(ask):
 def members(*rows):
     """(member_id, stage, device) each; rank, label and gpu follow from the id."""
     listed = [
-        (m, 10 + m if m < 9 else None, f"rank {10 + m}", s, "p" if m < 5 else "q", d, f"gpu {m}")
+        (
+            *(m, 10 + m if m < 9 else None, f"rank {10 + m}", s, "p" if m < 5 else "q", d),
+            *(f"gpu {m}", m < 9 or m >= 20),
+        )
         for m, s, d in rows
     ]
     columns = (
         "member_id BIGINT, rank BIGINT, label VARCHAR, stage BIGINT, part VARCHAR, device BIGINT, "
-        "gpu VARCHAR"
+        "gpu VARCHAR, is_listed BOOLEAN"
     )
     return {"rank.member": (columns, listed)}
 
@@ -841,30 +1002,42 @@ def test_survey_groups(ask):
     ]
     ranks = "rank 10, rank 11, rank 12"
     assert rows[0] == (
-        *(
-            "G0",
-            None,
-            "iteration",
-            3,
-            ranks,
-            0.0001,
-            "rank 10",
-            0.0001,
-            "rank 10",
-            0.0001,
-            0.0,
-            0.0,
-        ),
-        *(100.0, "no spread"),
+        *("G0", None, "iteration", 3, ranks, 0.0001, "rank 10", 0.0001, "rank 10", 0.0001),
+        *(0.0, 0.0, None, 100.0, 4, "no spread"),
     )
     assert rows[1] == (
         *("G0", None, "noncomm_busy", 3, ranks, 0.00005, "rank 10", 0.00005, "rank 11", 0.000051),
-        *(0.000001, 1.0, 75.0, "repeats"),
+        *(0.000001, 1.0, "rank 11", 75.0, 4, "repeats"),
     )
+    assert rows[4][12:] == (None, None, 0, "alone")
     assert rows[2][5:10] == (0.000049, "rank 10", 0.000049, "rank 11", 0.00005)
     assert rows[4][1] == 1 and rows[3][5] == 0.000005
     assert groups(ask, windows, prints, threshold_pct=1.1)[1][-1] == "no spread"
     assert groups(ask, windows, prints, repeat_pct=75.1)[1][-1] == "rotates"
+
+
+def test_survey_groups_name_all_that_are_slow_again_and_again(ask):
+    # two are as slow as each other and take turns by a hair; a third is slow in one window only
+    busy = {0: (50, 50, 50, 50), 1: (60, 61, 60, 61), 2: (61, 60, 61, 60), 3: (50, 50, 50, 90)}
+    windows = [(m, i, 100, ns) for m, of in busy.items() for i, ns in enumerate(of)]
+    row = groups(ask, windows, dict.fromkeys(busy, 0))[1]
+    assert row[8] == "rank 11" and row[12:] == ("rank 11, rank 12", 25.0, 4, "repeats")
+    # in turns, each is slower than the other in half of the windows
+    turns = [(m, i, 100, 50 + 10 * (i == m) + 3 * (m > i)) for m in (0, 1) for i in (0, 1)]
+    assert groups(ask, turns, {0: 0, 1: 0})[1][12:] == (None, 50.0, 2, "rotates")
+    # what the slowest lacks, or has alone, does not count; of equals every one is the slowest
+    lone = [(0, 0, 100, 50), (0, 1, 100, 50), (0, 2, 100, 50), (1, 0, 100, 60), (1, 3, 100, 60)]
+    assert groups(ask, lone, {0: 0, 1: 0})[1][12:] == ("rank 11", 100.0, 1, "repeats")
+    # another group has slow ranks of its own, and without a spread nobody is slow
+    more = [(m, i, 100, 50 + 40 * (m == 4)) for m in (3, 4) for i in (0, 1)]
+    rows = groups(ask, turns + more, {0: 0, 1: 0, 3: 1, 4: 1})
+    assert [row[12] for row in rows if row[2] == "noncomm_busy"] == [None, "rank 14"]
+    shift = [(0, i, 100, 50 + 2 * i) for i in range(4)]
+    shift += [(1, i, 100, 50 + 2 * ((i + 1) % 4)) for i in range(4)]
+    assert groups(ask, shift, {0: 0, 1: 0})[1][12::3] == (None, "no spread")
+    assert groups(ask, shift, {0: 0, 1: 0}, threshold_pct=0)[1][12] == "rank 11"
+    even = [(m, i, 100, 50 + (m == 1) * i) for m in (0, 1) for i in (0, 1, 2)]
+    assert groups(ask, even, {0: 0, 1: 0})[1][8:15:5] == ("rank 11", 100.0)
 
 
 def test_survey_heatmap(ask):
@@ -891,7 +1064,7 @@ def test_survey_heatmap(ask):
 
 
 def test_survey_jitter(ask):
-    # rank 10, tp g ar: windows 0 (waits 1 + 3 of 5 + 7) and 1 (2 of 4), none in window 2
+    # rank 10, tp g ar: windows 0 (waits 1 + 3 of 5 + 7) and 1 (2 of 4), no match in window 2
     rows = [
         *[(0, "tp", "g", 0, "ar", 0, 5, 4, 1), (0, "tp", "g", 0, "ar", 1, 7, 4, 3)],
         *[(0, "tp", "g", 1, "ar", 0, 4, 2, 2), (0, "tp", "g", 0, "rs", 0, 8, 8, 0)],
@@ -903,8 +1076,8 @@ def test_survey_jitter(ask):
     tables = {
         **members((0, 0, 0), (1, 0, 1)),
         "rank.instance": (
-            "member_id BIGINT, kind VARCHAR, name VARCHAR, collective VARCHAR",
-            [(row[0], row[1], row[2], row[4]) for row in rows + more],
+            "member_id BIGINT, kind VARCHAR, name VARCHAR, iteration BIGINT, collective VARCHAR",
+            [row[:5] for row in rows + more],
         ),
         "rank.matched": (
             f"member_id BIGINT, {INSTANCE}, duration_ns BIGINT, transfer_proxy_ns BIGINT, "
@@ -916,10 +1089,11 @@ def test_survey_jitter(ask):
     unknown = [None] * 6
     assert [(row[0], *row[2:]) for row in ask("survey/jitter", tables)] == [
         (10, "dp", "g", "ar", 1, 0, 0.0, 0.0, 0.0, 0.0, 7.0, 70.0, 3),
-        (10, "tp", "g", "ar", 3, 1, 4.0, 2.0, 2.0, 0.0, 4.0, 37.5, 3),
+        # window 2 holds one that matches nothing, so it says nothing
+        (10, "tp", "g", "ar", 3, 1, 8.0, 5.0, 3.0, 2.0, 4.0, 37.5, 2),
         (10, "tp", "g", "rs", 1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3),
         (10, "tp", "h", "ar", 1, 0, 0.0, 0.0, 0.0, 0.0, 6.0, pytest.approx(200 / 3), 3),
-        (11, "tp", "g", "ag", 0, 1, *unknown, 1),
+        (11, "tp", "g", "ag", 0, 1, *unknown, 0),
         (11, "tp", "g", "ar", 1, 0, 0.0, 0.0, 0.0, 0.0, 0.0, None, 1),
     ]
 
@@ -950,6 +1124,10 @@ def test_survey_pipeline(ask):
             million,
         ),
         "rank.comm": (COMM, comm),
+        "rank.instance": (
+            "member_id BIGINT, iteration BIGINT, collective VARCHAR",
+            [row[:3] for row in waits],
+        ),
         "rank.matched": (
             "member_id BIGINT, iteration BIGINT, collective VARCHAR, jitter_wait_ns BIGINT",
             waits,
@@ -970,6 +1148,9 @@ def test_survey_pipeline(ask):
         (0.0, 0.0, 0.0, 0.0, None, 1),
         (0.0, 0.0, 0.0, 0.0, None, 2),
     ]
+    # a third window without SendRecv counts 0, one whose SendRecv match nothing is left out
+    tables["rank.instance"][1].extend([(0, 2, "SendRecv"), (0, 9, "AllReduce")])
+    assert ask("survey/pipeline", tables)[0][-2] == 3.5
 
 
 def test_survey_pipeline_orders_by_stage(ask):
@@ -980,6 +1161,7 @@ def test_survey_pipeline_orders_by_stage(ask):
             [(m, 10, 0) for m in range(4)],
         ),
         "rank.comm": (COMM, []),
+        "rank.instance": ("member_id BIGINT, iteration BIGINT, collective VARCHAR", []),
         "rank.matched": (
             "member_id BIGINT, iteration BIGINT, collective VARCHAR, jitter_wait_ns BIGINT",
             [],
@@ -1138,14 +1320,16 @@ def test_survey_unmatched(ask):
 VERDICT = {
     "scope": "sampled BIGINT, world_size BIGINT, failed BIGINT, is_mapped BOOLEAN",
     "aligned": "member_id BIGINT, is_aligned BOOLEAN, method VARCHAR, offset_ns BIGINT",
-    "aligned_window": "member_id BIGINT, iteration BIGINT, iteration_ns BIGINT, start_ns BIGINT",
+    "off_step": "member_id BIGINT, off_ns DOUBLE",
     "blame": "iteration BIGINT, member_id BIGINT, caused_ns BIGINT, is_timed BOOLEAN",
+    "blind": "member_id BIGINT, kind VARCHAR, name VARCHAR, is_alone BOOLEAN, ns DOUBLE",
+    "instance": "member_id BIGINT, kind VARCHAR, name VARCHAR",
     "skew": "member_id BIGINT, peer_id BIGINT, longer_ns DOUBLE, earlier_start_ns DOUBLE, "
     "later_end_ns DOUBLE, judgement VARCHAR",
     "match_set": "operations BIGINT, reason VARCHAR",
     "matched": "kind VARCHAR, collective VARCHAR, jitter_wait_ns BIGINT, duration_ns BIGINT",
     "fingerprint": "member_id BIGINT, group_id BIGINT, fingerprint VARCHAR",
-    "member_window": "member_id BIGINT, noncomm_busy_ns BIGINT",
+    "member_window": "member_id BIGINT, noncomm_busy_ns BIGINT, iteration_ns BIGINT",
 }
 MS = 1_000_000
 THREE = members((0, 1, 0), (1, 1, 1), (2, 1, 2))
@@ -1197,6 +1381,17 @@ def test_survey_verdict_is_provisional_without_a_mapping(ask):
         assert said(found, "provisional") == [(None, None, None, f"Provisional: {what}{rest}")]
         assert [row[0] for row in found] == ["scope", "provisional"]
     assert said(verdict(ask, scope=[(3, 3, 0, True)]), "provisional") == []
+    # an entry without a rank is in the mapping, and what it says of stage and groups holds
+    ranked, listed = members((0, 1, 0)), members((20, 1, 0), (21, 1, 1))
+    for who, what in ((listed, "2 of the sampled (rank 30, ...)"), (ranked, None)):
+        found = said(verdict(ask, who, scope=[(2, 2, 0, True)]), "provisional")
+        told = f"Provisional: the mapping gives no rank for {what}: they go by the number of the "
+        told += "report. Stages and groups hold where it gives them."
+        assert found == ([(None, None, None, told)] if what else [])
+    one = members((20, 1, 0), (9, None, 1))
+    (unlisted, unranked) = said(verdict(ask, one, scope=[(2, 2, 0, True)]), "provisional")
+    assert "1 reports are not in the mapping" in unlisted[-1]
+    assert "no rank for 1 of the sampled (rank 30): they" in unranked[-1]
 
 
 def test_survey_verdict_on_clocks(ask):
@@ -1210,40 +1405,35 @@ def test_survey_verdict_on_clocks(ask):
 
 
 def test_survey_verdict_on_windows_of_other_steps(ask):
-    # typical starts 1 000 and 2 000 ms; rank 11 starts 51 ms before, rank 12 as much as 60 after,
-    # of 100 ms; on another clock the offset counts
-    def windows(*starts):
-        return [
-            (m, i, 100 * MS, None if at is None else (at + 1000 * i) * MS)
-            for m, at in enumerate(starts)
-            for i in (0, 1)
-        ]
-
-    same = [(m, True, "same clock", 0) for m in range(5)]
     five = members(*[(m, 1, m) for m in range(5)])
-    found = verdict(ask, five, aligned=same, aligned_window=windows(0, -51, 60, 0, 0))
-    assert found == [
-        (
-            *("other steps", None, 4.5, None),
-            "2 ranks on the clock of the reference (rank 11, ...) start their windows more than "
-            "half an iteration away from the others: their ordinals count other steps. Choose the "
-            "same steps with --iterations.",
-        ),
-    ]
-    assert verdict(ask, five, aligned=same, aligned_window=windows(0, -50, 50, 0, 0)) == []
-    assert verdict(ask, five, aligned=same, aligned_window=windows(0, None, None, 0, 0)) == []
-    other = [
-        *same[:2],
-        *[(m, True, "matched ends", off * MS) for m, off in enumerate((-70, 60), 2)],
-    ]
-    found = verdict(ask, five, aligned=other, aligned_window=windows(0, 0, 0, 0))
-    assert found == [
+    rest = (
+        " start and end more than half an iteration away from those of others on the same clock: "
+        "their ordinals count other steps, and their collectives blame nobody. Choose the same "
+        "steps with --iterations."
+    )
+    found = verdict(ask, five, off_step=[(2, 60 * MS), (1, -51 * MS)])
+    told = f"Windows of 2 ranks (rank 11, ...){rest}"
+    assert found == [("other steps", None, 4.5, None, told)]
+    found = verdict(ask, five, off_step=[(2, 60 * MS)])
+    assert found == [("other steps", 12, 60.0, None, f"Windows of rank 12{rest}")]
+    # a clock of its own that is off by more than half an iteration may be another step as well
+    clocks = [(0, True, "reference", 0), (1, True, "same clock", 0), (2, True, "matched ends", -70)]
+    clocks += [(3, True, "matched ends", 50), (4, True, "matched ends, through other hosts", 60)]
+    more = {
+        "aligned": [(*row[:3], row[3] * MS) for row in clocks],
+        "member_window": [(m, 9, 100 * MS) for m in range(5)],
+    }
+    assert verdict(ask, five, **more) == [
         (
             *("other clock", None, 70.0, None),
-            "The clocks of 2 ranks are off by more than half an iteration: either they are, or the "
-            "ordinals of their windows count other steps.",
+            "The clocks of 2 ranks are off by more than half an iteration, or the windows there "
+            "count other steps.",
         ),
     ]
+    found = verdict(ask, five, **more, off_step=[(2, 60 * MS)])
+    assert found[0][4].startswith("The clock of 1 rank is off by")
+    found = verdict(ask, five, **more, off_step=[(2, 60 * MS), (4, 60 * MS)])
+    assert [row[0] for row in found] == ["other steps"]
 
 
 def test_survey_verdict_on_what_found_no_match(ask):
@@ -1278,6 +1468,7 @@ def blamed(ask, *culprits, caused=None, is_timed=True, **more):
     caused = caused or [5 * MS] * len(culprits)
     rows = [(i, m, ns, is_timed) for i, (m, ns) in enumerate(zip(culprits, caused, strict=True))]
     prints = [(0, 0, "f"), (1, 0, "f"), (2, 1, "g")]
+    rows = [(i, m, ns if m is not None else None, timed) for i, m, ns, timed in rows]
     (row,) = verdict(ask, blame=rows, fingerprint=prints, **more)
     return row
 
@@ -1285,7 +1476,7 @@ def blamed(ask, *culprits, caused=None, is_timed=True, **more):
 def test_survey_verdict_on_a_straggler(ask):
     row = blamed(ask, 1, 1, 1, 0, caused=[4 * MS, 6 * MS, 5 * MS, 90 * MS])
     told = (
-        "Among the sampled ranks rank 11 holds the others up most in 3 of 4 windows, by 5 ms "
+        "Among the sampled ranks rank 11 holds the others up in 3 of 4 windows, by 5 ms "
         "(median) beyond what held it up itself"
     )
     assert row == ("straggler", 11, 5.0, 75.0, f"{told}.")
@@ -1306,15 +1497,58 @@ def test_survey_verdict_on_a_straggler(ask):
     ("busy", "told"),
     [
         # 5 ms are caused: half of that more than the others of the stage is what makes it late
-        ([(1, 8), (1, 9), (1, 90), (0, 6.5)], "copies 2.5 ms longer than the others of its stage"),
-        ([(1, 8), (1, 9), (1, 90), (0, 7)], "no longer than the others of its stage: look at its"),
+        ([(1, 8), (1, 9), (1, 90), (0, 6.5)], "computes 2.5 ms longer than the others of its st"),
+        ([(1, 8), (1, 9), (1, 90), (0, 7)], "computes 2 ms longer than the others of its stage ("),
+        ([(1, 9), (0, 8)], "computes no longer than the others of its stage: look at its host"),
         ([(1, 9)], "beyond what held it up itself."),
         ([(0, 9)], "beyond what held it up itself."),
     ],
 )
 def test_survey_verdict_on_what_makes_a_straggler_late(ask, busy, told):
-    windows = [(member, int(ms * MS)) for member, ms in busy]
-    assert told in blamed(ask, 1, 1, 1, 0, member_window=windows)[4]
+    windows = [(member, int(ms * MS), 100 * MS) for member, ms in busy]
+    found = blamed(ask, 1, 1, 1, 0, member_window=windows)[4]
+    assert told in found and ("less than half of that" in found) == ("computes 2 ms" in found)
+
+
+def test_survey_verdict_names_all_that_hold_others_up_again_and_again(ask):
+    culprits = {0: (1, 2), 1: (1, 2), 2: (2, 1), 3: (0,)}
+    rows = [(i, m, (4 + m) * MS, True) for i, of in culprits.items() for m in of]
+    busy = [(m, ms * MS, 100 * MS) for m, ms in ((0, 10), (1, 15), (2, 19))]
+    found = verdict(ask, blame=rows, member_window=busy)
+    assert [row[:4] for row in found] == [
+        *[("straggler", 12, 6.0, 75.0), ("straggler", 11, 5.0, 75.0)],
+    ]
+    # each against those of the stage that hold nobody up
+    assert "computes 9 ms longer" in found[0][4] and "computes 5 ms longer" in found[1][4]
+
+
+@pytest.mark.parametrize(
+    ("blind", "busy", "told"),
+    [
+        ([("tp1", True, 2.5)], 0, ", or a member of tp1 that was not sampled, holds"),
+        ([("tp1", True, 2.4)], 0, None),
+        ([("tp1", True, 1.2), ("dp0", True, 1.3)], 0, ", or a member of dp0, tp1 that was not sam"),
+        ([("tp1", False, 9)], 2.4, ", or a member of tp1 whose collectives match nothing, holds"),
+        ([("tp1", True, 9)], 2.5, None),
+    ],
+)
+def test_survey_verdict_on_a_straggler_that_may_have_waited_unseen(ask, blind, busy, told):
+    rows = [(1, "k", name, alone, ns * MS) for name, alone, ns in blind]
+    rows.append((0, "k", "z", True, 99 * MS))
+    windows = [(0, 0, 100 * MS), (1, int(busy * MS), 100 * MS)]
+    row = blamed(ask, 1, 1, 1, 1, blind=rows, member_window=windows)
+    assert row[:4] == ("straggler", None if told else 11, 5.0, 100.0)
+    assert (f"rank 11{told}" if told else "rank 11 holds the others up") in row[4]
+
+
+def test_survey_verdict_tells_unseen_waits_of_their_own_straggler_only(ask):
+    # nothing is known of what they compute; the longest of the collectives comes first
+    blind = [(1, "k", "a", False, 4 * MS), (1, "k", "b", False, 5 * MS), (0, "k", "c", True, MS)]
+    rows = [(i, m, (4 + m) * MS, True) for i in range(4) for m in (0, 1)]
+    first, second = verdict(ask, blame=rows, blind=blind)
+    assert first[:2] == ("straggler", None) and second[:2] == ("straggler", 10)
+    assert "rank 11, or a member of b, a whose collectives match nothing, holds" in first[4]
+    assert "rank 10 holds" in second[4]
 
 
 def test_survey_verdict_on_culprits_that_change(ask):
@@ -1338,9 +1572,10 @@ def test_survey_verdict_on_culprits_that_change(ask):
         "inferred from durations).",
     )
     assert "more than 2.5 % of" in blamed(ask, None, params={"threshold_pct": 2.5})[4]
-    # of two that hold up equally often the lower rank is named
-    row = blamed(ask, 1, 0, 0, 1, params={"repeat_pct": 50})
-    assert row[:4] == ("straggler", 10, 5.0, 50.0)
+    # two that hold up equally often are both named
+    rows = [(i, m, 5 * MS, True) for i, m in enumerate((1, 0, 0, 1))]
+    found = verdict(ask, blame=rows, params={"repeat_pct": 50})
+    assert [row[:4] for row in found] == [("straggler", m, 5.0, 50.0) for m in (10, 11)]
 
 
 def test_survey_verdict_on_longer_windows(ask):
@@ -1366,6 +1601,10 @@ def test_survey_verdict_on_longer_windows(ask):
             "later.",
         ),
     ]
+    # starts and ends of windows that count other steps do not compare
+    for member, kept in ((2, [11]), (0, [])):
+        found = verdict(ask, skew=rows, off_step=[(member, MS)])
+        assert [row[1] for row in found if row[0] != "other steps"] == kept
     rows = [(1, 0, 3 * MS, None, None, "longer, clocks not aligned"), (2, 0, 1, 1, 1, "as long")]
     assert verdict(ask, skew=rows) == [
         (
@@ -1391,23 +1630,29 @@ def test_survey_verdict_on_waiting(ask):
         (
             *("waiting", 50.0),
             "Collectives of dp (ar): 50 % of the time in matched instances is jitter wait, the "
-            "rest is the transfer proxy.",
+            "rest is the transfer proxy: an upper bound where members were not sampled.",
         ),
         (
             *("waiting", 12.5),
             "Collectives of tp (rs): 12.5 % of the time in matched instances is jitter wait, the "
-            "rest is the transfer proxy.",
+            "rest is the transfer proxy: an upper bound where members were not sampled.",
         ),
     ]
+    for world, exact in ((3, True), (4, False), (None, False)):
+        found = said(verdict(ask, matched=rows, scope=[(3, world, 0, True)]), "waiting")
+        assert found[1][-1].endswith("the rest is the transfer proxy.") == exact
 
 
 def test_survey_verdict_on_uneven_stages(ask):
     four = members((0, 0, 0), (1, 1, 1), (2, 2, 2), (9, None, 0))
 
-    def found(*busy, **params):
+    coupled = [(m, "pp", "g") for m in (0, 1)] + [(2, "tp", "g"), (9, "tp", "g")]
+
+    def found(*busy, instance=coupled, **params):
         rows = [(m, int(ns * MS)) for m, ns in zip((0, 1, 2, 9), busy, strict=False)]
         rows += [(0, 0), (0, 900 * MS)]  # the median counts
-        return verdict(ask, four, params=params, member_window=rows)
+        rows = [(*row, 900 * MS) for row in rows]
+        return verdict(ask, four, params=params, member_window=rows, instance=instance)
 
     (row,) = found(99, 101, 100, 500)
     assert row == (
@@ -1422,6 +1667,10 @@ def test_survey_verdict_on_uneven_stages(ask):
     assert "Stage 0 is the busiest" in row[4] and "stage 1 the least" in row[4]
     (row,) = found(99, 101, 101)
     assert "Stage 1 is the busiest" in row[4]
+    # nobody waits for a stage that no collective couples with another
+    for busy, instance in (((99, 101, 100), []), ((99, 99, 101), coupled)):
+        (row,) = found(*busy, instance=instance)
+        assert row[4].endswith("with another stage, so whether others wait for it is not known.")
 
 
 def test_survey_verdict_orders_limits_first(ask):

@@ -325,7 +325,7 @@ def test_who_waits_for_one_that_began_early_waits_for_nobody(tmp_path, slow_ns):
         assert len(named) == (slow_ns > 0)
         for row in named:
             assert row["rank"] == 3 and row["value_ms"] == pytest.approx(0.3, rel=0.05)
-            assert "It computes and copies 0.3 ms longer than the others" in row["statement"]
+            assert "It computes 0.3 ms longer than the others" in row["statement"]
         assert len(finding(found, "no straggler")) == (slow_ns == 0)
 
 
@@ -755,7 +755,18 @@ def test_a_rank_whose_windows_count_other_steps_is_told(tmp_path):
     rankbuilder.write(run, tmp_path, per_host=True)
     with opened(tmp_path) as found:
         (row,) = finding(found, "other steps")
-        assert row["statement"].startswith("1 ranks on the clock of the reference (rank 2")
+        assert row["rank"] == 2 and row["statement"].startswith("Windows of rank 2 start and end")
+        assert not finding(found, "straggler")  # late by a step is not late
+
+
+def test_a_rank_that_waited_for_one_that_was_not_captured_is_not_blamed_alone(tmp_path):
+    """Rank 3 is slow and was not captured; rank 2 waits for it, and rank 0 for rank 2."""
+    slow = transformer(2, layers=1, slow=lambda rank, step: 500 * US if rank == 3 else 0)
+    rankbuilder.write(Run(4, grid(2, 2), slow, steps=3, captured=[0, 2]), tmp_path)
+    with opened(tmp_path) as found:
+        (row,) = finding(found, "straggler")
+        assert row["rank"] is None and row["share_pct"] == 100
+        assert "rank 2, or a member of tp1 that was not sampled, holds" in row["statement"]
 
 
 def test_init_writes_what_the_reports_say_and_leaves_the_rest_open(four, capsysbinary):

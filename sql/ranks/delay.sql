@@ -7,7 +7,8 @@
 -- up, never that it is late. A window that starts later than usual explains lateness, too, unless it
 -- ends later as well: start skew is no straggling (pitfall 23). And whoever waits for members whose
 -- windows merely began early waits for nobody's fault: so much of a group's lateness, once in a
--- window, is as the early start of the member that lateness is measured from.
+-- window, is as the early start of the member that lateness is measured from. Instances whose
+-- members cannot have met say nothing.
 --
 -- @grain  one row per rank and window with matched collectives of a group inside one stage
 -- @reads  rank.arrival_instance, rank.aligned_window, rank.member
@@ -16,6 +17,7 @@ WITH staged AS (
     SELECT i.*, m.stage
     FROM rank.arrival_instance AS i
     INNER JOIN rank.member AS m ON m.member_id = i.member_id
+    WHERE NOT i.is_apart
 ),
 spanned AS (
     SELECT kind, name, coalesce(min(stage) < max(stage), false) AS is_across

@@ -1,13 +1,22 @@
 -- metric — every figure of every steady window of each rank, one a row
 --
--- The metrics of the budget in their order, then the time a rank waits in matched collectives.
+-- The metrics of the budget in their order, then the time a rank waits in matched collectives: 0 in
+-- a window in which none of its groups has a collective, nothing where those that are match nothing.
 --
 -- @grain  one row per rank, steady window and metric
--- @reads  rank.member_window, rank.matched
-WITH waited AS (
+-- @reads  rank.member_window, rank.instance, rank.matched
+WITH held AS (
+    SELECT DISTINCT member_id, iteration FROM rank.instance
+),
+waited AS (
     SELECT member_id, iteration, sum(jitter_wait_ns)::BIGINT AS ns
     FROM rank.matched
     GROUP BY member_id, iteration
+    UNION ALL
+    SELECT w.member_id, w.iteration, 0
+    FROM rank.member_window AS w
+    ANTI JOIN held AS h ON h.member_id = w.member_id AND h.iteration = w.iteration
+    WHERE w.member_id IN (SELECT member_id FROM rank.matched)
 ),
 valued AS (
     SELECT

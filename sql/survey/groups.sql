@@ -2,13 +2,13 @@
 --
 -- Ranks compare inside one declared stage and one fingerprint only (pitfall 4). In a synchronous
 -- run all iterations take equally long, so the time without communication is compared beside the
--- iteration: there a slow rank shows. It repeats where one rank is the slowest in most iterations.
+-- iteration: there a slow rank shows. It repeats where the same ranks, one or several, are slower than
+-- the fastest in most iterations that they have in common with it.
 --
 -- @grain  one row per group and metric
 -- @reads  rank.member, rank.fingerprint, rank.member_window
 -- @param  threshold_pct DOUBLE = 1 [0, 100] share of the metric from which a spread counts
--- @param  repeat_pct DOUBLE = 75 [0, 100] share of the iterations from which the slowest
---     rank repeats
+-- @param  repeat_pct DOUBLE = 75 [0, 100] share of the iterations from which a slow rank repeats
 -- @column group VARCHAR - ranks of one stage and one fingerprint
 -- @column stage BIGINT - declared stage
 -- @column metric VARCHAR - iteration, noncomm_busy, compute_busy or launch_starved
@@ -21,7 +21,9 @@
 -- @column slowest_ms DOUBLE ms its median
 -- @column spread_ms DOUBLE ms slowest less fastest
 -- @column spread_pct DOUBLE pct of the fastest iteration of the group
--- @column slowest_in_pct DOUBLE pct iterations in which the slowest rank is the slowest
+-- @column slow VARCHAR - ranks slower than the fastest by the threshold, again and again
+-- @column slowest_in_pct DOUBLE pct iterations in which nobody is slower than the slowest rank
+-- @column n BIGINT - iterations that the slowest rank and another have
 -- @column pattern VARCHAR - repeats, rotates, no spread or alone
 -- @pitfall 3, 4
 WITH params AS (
@@ -77,20 +79,49 @@ per_iteration AS (
     SELECT
         f.group_id,
         v.v.seq AS seq,
+        v.member_id,
         v.iteration,
-        arg_max(v.member_id, (v.v.ns, -v.member_id)) AS slowest_id,
+        v.v.ns AS ns,
+        max(v.v.ns) OVER together AS most_ns,
+        count(*) OVER together AS ranks,
     FROM valued AS v
     INNER JOIN rank.fingerprint AS f ON f.member_id = v.member_id
-    GROUP BY f.group_id, v.v.seq, v.iteration
+    WINDOW together AS (PARTITION BY f.group_id, v.v.seq, v.iteration)
 ),
 repeated AS (
     SELECT
         g.group_id,
         g.seq,
-        100 * avg((i.slowest_id = g.slowest_id)::BIGINT) AS slowest_in_pct,
+        count(*) AS n,
+        100 * avg((i.ns = i.most_ns)::BIGINT) AS slowest_in_pct,
     FROM per_group AS g
-    INNER JOIN per_iteration AS i ON i.group_id = g.group_id AND i.seq = g.seq
+    INNER JOIN per_iteration AS i
+        ON i.seq = g.seq AND i.member_id = g.slowest_id
+    WHERE i.ranks > 1
     GROUP BY g.group_id, g.seq
+),
+slower AS (
+    SELECT
+        i.group_id,
+        i.seq,
+        i.member_id,
+        100 * avg((100 * (i.ns - z.ns) >= p.threshold_pct * g.iteration_ns)::BIGINT) AS pct,
+    FROM per_group AS g
+    CROSS JOIN params AS p
+    INNER JOIN per_iteration AS i ON i.group_id = g.group_id AND i.seq = g.seq
+    INNER JOIN per_iteration AS z
+        ON z.seq = g.seq AND z.member_id = g.fastest_id AND z.iteration = i.iteration
+    WHERE i.member_id <> g.fastest_id
+      AND 100 * (g.slowest_ns - g.fastest_ns) >= p.threshold_pct * g.iteration_ns
+    GROUP BY i.group_id, i.seq, i.member_id
+),
+slow AS (
+    SELECT w.group_id, w.seq, string_agg(m.label, ', ' ORDER BY m.member_id) AS ranks
+    FROM slower AS w
+    CROSS JOIN params AS p
+    INNER JOIN rank.member AS m ON m.member_id = w.member_id
+    WHERE w.pct >= p.repeat_pct
+    GROUP BY w.group_id, w.seq
 )
 SELECT
     'G' || g.group_id AS "group",
@@ -105,16 +136,19 @@ SELECT
     g.slowest_ns / 1e6 AS slowest_ms,
     (g.slowest_ns - g.fastest_ns) / 1e6 AS spread_ms,
     100 * (g.slowest_ns - g.fastest_ns) / nullif(g.iteration_ns, 0) AS spread_pct,
+    w.ranks AS slow,
     r.slowest_in_pct,
+    coalesce(r.n, 0) AS n,
     CASE
         WHEN g.rank_count = 1 THEN 'alone'
         WHEN 100 * (g.slowest_ns - g.fastest_ns) < p.threshold_pct * g.iteration_ns THEN 'no spread'
-        WHEN r.slowest_in_pct >= p.repeat_pct THEN 'repeats'
+        WHEN w.ranks IS NOT NULL THEN 'repeats'
         ELSE 'rotates'
     END AS pattern,
 FROM per_group AS g
 CROSS JOIN params AS p
-INNER JOIN repeated AS r ON r.group_id = g.group_id AND r.seq = g.seq
+LEFT JOIN repeated AS r ON r.group_id = g.group_id AND r.seq = g.seq
+LEFT JOIN slow AS w ON w.group_id = g.group_id AND w.seq = g.seq
 INNER JOIN rank.member AS f ON f.member_id = g.fastest_id
 INNER JOIN rank.member AS s ON s.member_id = g.slowest_id
 ORDER BY g.group_id, g.seq;

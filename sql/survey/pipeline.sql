@@ -5,7 +5,7 @@
 -- than the mean makes the others wait. Send/recv figures are those of collective SendRecv.
 --
 -- @grain  one row per sampled rank
--- @reads  rank.member, rank.member_window, rank.comm, rank.matched
+-- @reads  rank.member, rank.member_window, rank.comm, rank.instance, rank.matched
 -- @column rank BIGINT - rank as declared, NULL unknown
 -- @column label VARCHAR - rank, or what stands for it where it is unknown
 -- @column stage BIGINT - declared stage, NULL unknown
@@ -57,15 +57,22 @@ sent AS (
     WHERE c.scope = 'collective' AND c.collective = 'SendRecv'
     GROUP BY m.member_id
 ),
+-- a window whose SendRecv match nothing says nothing, one without any counts 0
 waited AS (
-    SELECT member_id, list(jitter_ns) AS jitter
+    SELECT w.member_id, list(w.jitter_ns) AS jitter, any_value(h.n) - count(*) AS unseen
     FROM (
         SELECT member_id, iteration, sum(jitter_wait_ns)::BIGINT AS jitter_ns
         FROM rank.matched
         WHERE collective = 'SendRecv'
         GROUP BY member_id, iteration
-    ) AS per_window
-    GROUP BY member_id
+    ) AS w
+    INNER JOIN (
+        SELECT member_id, count(DISTINCT iteration) AS n
+        FROM rank.instance
+        WHERE collective = 'SendRecv'
+        GROUP BY member_id
+    ) AS h ON h.member_id = w.member_id
+    GROUP BY w.member_id
 )
 SELECT
     m.rank,
@@ -81,7 +88,7 @@ SELECT
     nsys.padded_median(coalesce(x.busy, []), r.n) / 1e6 AS sendrecv_busy_ms,
     nsys.padded_median(coalesce(x.exposed, []), r.n) / 1e6 AS sendrecv_exposed_ms,
     nsys.padded_median(coalesce(x.blocking, []), r.n) / 1e6 AS sendrecv_blocking_ms,
-    nsys.padded_median(w.jitter, r.n) / 1e6 AS sendrecv_jitter_work_ms,
+    nsys.padded_median(w.jitter, r.n - w.unseen) / 1e6 AS sendrecv_jitter_work_ms,
     r.n,
 FROM rank.member AS m
 INNER JOIN per_rank AS r ON r.member_id = m.member_id

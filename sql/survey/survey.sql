@@ -24,7 +24,7 @@
 -- @column comm_busy_ms DOUBLE ms union of all communication, median
 -- @column comm_exposed_ms DOUBLE ms of it while nothing else runs: an upper bound, median
 -- @column comm_blocking_ms DOUBLE ms of it that compute waited for, median
--- @column memcpy_work_ms DOUBLE ms sum of copies and sets: work volume, median
+-- @column memcpy_work_ms DOUBLE ms sum of copies and sets, clipped: work volume, median
 -- @column launch_starved_ms DOUBLE ms the host was late, median
 -- @column idle_ms DOUBLE ms no device operation, median
 -- @column collectives VARCHAR - types with their count in an iteration, median

@@ -1,14 +1,16 @@
 -- verdict — what do the sampled ranks say, and what can they not say?
 --
--- One statement a row, the limits first. A rank is a straggler where it holds the others up most,
--- beyond what held it up itself, in most windows; where the culprit changes from window to window
--- nobody is blamed. A window that is longer because it starts earlier is start skew and no
+-- One statement a row, the limits first. A rank is a straggler where it holds the others up, beyond
+-- what held it up itself, in most windows: all that do so are named, the worst first. Where the
+-- culprit changes from window to window nobody is blamed, nor is anybody by collectives whose
+-- members count other steps. A rank that waited in collectives that match nothing may be late by
+-- another's fault: then both are told. A window that is longer because it starts earlier is start skew and no
 -- straggler (pitfall 23). Only sampled ranks are named: one that was not captured may be the true
 -- straggler (pitfall 24).
 --
 -- @grain  one row per statement
--- @reads  rank.scope, rank.member, rank.aligned, rank.aligned_window, rank.blame, rank.delay, rank.skew,
---         rank.match_set, rank.matched, rank.fingerprint, rank.member_window
+-- @reads  rank.scope, rank.member, rank.aligned, rank.off_step, rank.blame, rank.blind, rank.skew,
+--         rank.match_set, rank.instance, rank.matched, rank.fingerprint, rank.member_window
 -- @param  threshold_pct DOUBLE = 1 [0, 100] share of an iteration from which a delay counts
 -- @param  repeat_pct DOUBLE = 75 [0, 100] share of the windows from which a straggler repeats
 -- @column finding VARCHAR - scope, provisional, alignment, straggler, rotating, start_skew, ...
@@ -22,63 +24,88 @@ WITH params AS (
         coalesce(getvariable('threshold_pct'), 1)::DOUBLE AS threshold_pct,
         coalesce(getvariable('repeat_pct'), 75)::DOUBLE AS repeat_pct,
 ),
+per_window AS (
+    SELECT
+        iteration,
+        count(member_id) > 0 AS is_blamed,
+        max(caused_ns) AS caused_ns,
+        bool_and(is_timed) AS is_timed,
+    FROM rank.blame
+    GROUP BY iteration
+),
 windows AS (
     SELECT
         count(*) AS n,
-        count(member_id) AS blamed,
-        count(DISTINCT member_id) AS culprits,
-        median(caused_ns) FILTER (WHERE member_id IS NOT NULL) AS caused_ns,
+        count(*) FILTER (WHERE is_blamed) AS blamed,
+        (SELECT count(DISTINCT member_id) FROM rank.blame) AS culprits,
+        median(caused_ns) FILTER (WHERE is_blamed) AS caused_ns,
         bool_and(is_timed) AS is_timed,
-    FROM rank.blame
+    FROM per_window
 ),
-culprit AS (
-    SELECT b.member_id, count(*) AS n, median(b.caused_ns) AS caused_ns
+straggler AS (
+    SELECT b.member_id, any_value(w.n) AS windows, count(*) AS n, median(b.caused_ns) AS caused_ns
     FROM rank.blame AS b
+    CROSS JOIN windows AS w
+    CROSS JOIN params AS p
     WHERE b.member_id IS NOT NULL
-    GROUP BY b.member_id
-    ORDER BY n DESC, b.member_id
-    LIMIT 1
+    GROUP BY b.member_id, p.repeat_pct
+    HAVING 100 * count(*) >= p.repeat_pct * any_value(w.n)
+),
+busy AS (
+    SELECT
+        m.member_id,
+        m.stage,
+        median(w.noncomm_busy_ns) AS busy_ns,
+        median(w.iteration_ns) AS iteration_ns,
+    FROM rank.member AS m
+    INNER JOIN rank.member_window AS w ON w.member_id = m.member_id
+    GROUP BY m.member_id, m.stage
+),
+usual_busy AS (
+    SELECT m.stage, median(w.noncomm_busy_ns) AS busy_ns
+    FROM rank.member AS m
+    INNER JOIN rank.member_window AS w ON w.member_id = m.member_id
+    WHERE m.member_id NOT IN (SELECT member_id FROM straggler)
+    GROUP BY m.stage
 ),
 busier AS (
-    SELECT
-        median(own.noncomm_busy_ns) - any_value(o.busy_ns) AS more_ns,
-    FROM culprit AS c
-    INNER JOIN rank.member_window AS own ON own.member_id = c.member_id
-    CROSS JOIN (
-        SELECT median(w.noncomm_busy_ns) AS busy_ns
-        FROM culprit AS k
-        INNER JOIN rank.member AS m ON m.member_id = k.member_id
-        INNER JOIN rank.member AS z
-            ON z.stage IS NOT DISTINCT FROM m.stage AND z.member_id <> m.member_id
-        INNER JOIN rank.member_window AS w ON w.member_id = z.member_id
-    ) AS o
+    SELECT b.member_id, b.iteration_ns, b.busy_ns - u.busy_ns AS more_ns
+    FROM busy AS b
+    INNER JOIN usual_busy AS u ON u.stage IS NOT DISTINCT FROM b.stage
 ),
 peers AS (
-    SELECT count(*) AS n, f.fingerprint
-    FROM culprit AS c
-    INNER JOIN rank.fingerprint AS own ON own.member_id = c.member_id
+    SELECT own.member_id, count(*) AS n
+    FROM rank.fingerprint AS own
     INNER JOIN rank.fingerprint AS f ON f.group_id = own.group_id
-    GROUP BY f.fingerprint
+    GROUP BY own.member_id
 ),
-typical_start AS (
-    SELECT iteration, quantile_disc(start_ns, 0.5) AS start_ns
-    FROM rank.aligned_window
-    GROUP BY iteration
-),
--- Ordinals of windows that count other steps match nothing, or the wrong thing.
-off_by AS (
+-- others that a straggler may have waited for, where what it computes does not explain it
+suspect AS (
     SELECT
-        w.member_id,
-        a.method,
-        CASE WHEN a.method = 'same clock' THEN median(w.start_ns - t.start_ns) ELSE a.offset_ns END
-            AS off_ns,
-        median(w.iteration_ns) AS iteration_ns,
-    FROM rank.aligned_window AS w
-    INNER JOIN typical_start AS t ON t.iteration = w.iteration
-    INNER JOIN rank.aligned AS a ON a.member_id = w.member_id
-    WHERE w.start_ns IS NOT NULL
-    GROUP BY w.member_id, a.method, a.offset_ns
-    HAVING 2 * abs(off_ns) > median(w.iteration_ns)
+        s.member_id,
+        string_agg(b.name, ', ' ORDER BY b.ns DESC, b.name) FILTER (WHERE b.is_alone) AS unsampled,
+        string_agg(b.name, ', ' ORDER BY b.ns DESC, b.name) FILTER (WHERE NOT b.is_alone) AS unmatched,
+    FROM straggler AS s
+    INNER JOIN rank.blind AS b ON b.member_id = s.member_id
+    LEFT JOIN busier AS k ON k.member_id = s.member_id
+    WHERE coalesce(2 * k.more_ns < s.caused_ns, true)
+    GROUP BY s.member_id, s.caused_ns
+    HAVING 2 * sum(b.ns) >= s.caused_ns
+),
+off_clock AS (
+    SELECT a.member_id, a.offset_ns
+    FROM rank.aligned AS a
+    INNER JOIN busy AS b ON b.member_id = a.member_id
+    WHERE a.is_aligned AND a.method NOT IN ('reference', 'same clock')
+      AND 2 * abs(a.offset_ns) > b.iteration_ns
+      AND a.member_id NOT IN (SELECT member_id FROM rank.off_step)
+),
+spanning AS (
+    SELECT list(DISTINCT m.stage) AS stages
+    FROM (SELECT DISTINCT member_id, kind, name FROM rank.instance) AS i
+    INNER JOIN rank.member AS m ON m.member_id = i.member_id
+    GROUP BY i.kind, i.name
+    HAVING min(m.stage) < max(m.stage)
 ),
 said AS (
     SELECT 0 AS seq, 0::BIGINT AS member_id, 'scope' AS finding, NULL::BIGINT AS rank,
@@ -102,14 +129,23 @@ said AS (
     UNION ALL
     SELECT 1, 0, 'provisional', NULL, NULL, NULL,
         'Provisional: ' || CASE
-            WHEN s.is_mapped THEN (SELECT count(*) FROM rank.member WHERE rank IS NULL)
+            WHEN s.is_mapped
+                THEN (SELECT count(*) FROM rank.member WHERE rank IS NULL AND NOT is_listed)
                 || ' reports are not in the mapping'
             ELSE 'there is no mapping'
         END
         || '. Ranks, stages and groups of those are unknown, so nothing can be said about '
         || 'stages, matching collectives or arrival; `survey --init` writes a mapping to fill in.'
     FROM rank.scope AS s
-    WHERE EXISTS (FROM rank.member WHERE rank IS NULL)
+    WHERE EXISTS (FROM rank.member WHERE rank IS NULL AND NOT is_listed)
+    UNION ALL
+    SELECT 1, 1, 'provisional', NULL, NULL, NULL,
+        'Provisional: the mapping gives no rank for ' || count(*) || ' of the sampled ('
+        || min(label) || CASE WHEN count(*) > 1 THEN ', ...' ELSE '' END || '): they go by the '
+        || 'number of the report. Stages and groups hold where it gives them.'
+    FROM rank.member
+    WHERE rank IS NULL AND is_listed
+    HAVING count(*) > 0
     UNION ALL
     SELECT 2, 0, 'alignment', NULL, NULL, NULL,
         count(*) FILTER (WHERE NOT a.is_aligned) || ' of ' || count(*) || ' ranks are not '
@@ -118,20 +154,26 @@ said AS (
     FROM rank.aligned AS a
     HAVING count(*) FILTER (WHERE NOT a.is_aligned) > 0
     UNION ALL
-    SELECT 2, 0, 'other steps', NULL, median(off_ns) / 1e6, NULL,
-        count(*) || ' ranks on the clock of the reference (' || min(m.label)
-        || ', ...) start their windows more than half an iteration away from the others: '
-        || 'their ordinals count other steps. Choose the same steps with --iterations.'
-    FROM off_by AS o
+    SELECT 2, 0, 'other steps', CASE WHEN count(*) = 1 THEN min(m.rank) END,
+        median(o.off_ns) / 1e6, NULL,
+        'Windows of ' || CASE
+            WHEN count(*) = 1 THEN min(m.label)
+            ELSE count(*) || ' ranks (' || arg_min(m.label, m.member_id) || ', ...)'
+        END
+        || ' start and end more than half an iteration away from those of others on the same '
+        || 'clock: their ordinals count other steps, and their collectives blame nobody. Choose '
+        || 'the same steps with --iterations.'
+    FROM rank.off_step AS o
     INNER JOIN rank.member AS m ON m.member_id = o.member_id
-    WHERE o.method = 'same clock'
     HAVING count(*) > 0
     UNION ALL
-    SELECT 2, 0, 'other clock', NULL, max(abs(off_ns)) / 1e6, NULL,
-        'The clocks of ' || count(*) || ' ranks are off by more than half an iteration: either '
-        || 'they are, or the ordinals of their windows count other steps.'
-    FROM off_by
-    WHERE method <> 'same clock'
+    SELECT 2, 0, 'other clock', NULL, max(abs(offset_ns)) / 1e6, NULL,
+        CASE
+            WHEN count(*) = 1 THEN 'The clock of 1 rank is'
+            ELSE 'The clocks of ' || count(*) || ' ranks are'
+        END
+        || ' off by more than half an iteration, or the windows there count other steps.'
+    FROM off_clock
     HAVING count(*) > 0
     UNION ALL
     SELECT 3, 0, 'unmatched', NULL, NULL,
@@ -150,45 +192,55 @@ said AS (
     UNION ALL
     SELECT
         4,
+        row_number() OVER (ORDER BY s.caused_ns DESC, s.member_id),
+        'straggler',
+        CASE WHEN u.member_id IS NULL THEN m.rank END,
+        s.caused_ns / 1e6,
+        100 * s.n / s.windows,
+        'Among the sampled ranks ' || m.label
+        || coalesce(', or a member of ' || u.unsampled || ' that was not sampled,', '')
+        || coalesce(', or a member of ' || u.unmatched || ' whose collectives match nothing,', '')
+        || ' holds the others up in ' || s.n || ' of ' || s.windows || ' windows, by '
+        || printf('%.3g', s.caused_ns / 1e6) || ' ms (median) beyond what held it up itself'
+        || CASE
+            WHEN k.more_ns IS NULL THEN ''
+            WHEN 2 * k.more_ns >= s.caused_ns
+                THEN '. It computes ' || printf('%.3g', k.more_ns / 1e6)
+                || ' ms longer than the others of its stage (medians)'
+            WHEN 100 * k.more_ns > p.threshold_pct * k.iteration_ns
+                THEN '. It computes ' || printf('%.3g', k.more_ns / 1e6)
+                || ' ms longer than the others of its stage (medians), which is less than half '
+                || 'of that: look at its host (launch-starved) and at what it waits for as well'
+            ELSE '. It computes no longer than the others of its stage: look at its host '
+                || '(launch-starved) and at what it waits for'
+        END
+        || CASE
+            WHEN z.n = 1 AND (SELECT count(*) FROM rank.member) > 1
+                THEN '. No other sampled rank of its stage does the same work: look for '
+                || 'uneven load before a slow device'
+            ELSE ''
+        END
+        || CASE WHEN w.is_timed THEN '.' ELSE ' (order of arrival inferred from durations).' END
+    FROM straggler AS s
+    CROSS JOIN windows AS w
+    CROSS JOIN params AS p
+    INNER JOIN rank.member AS m ON m.member_id = s.member_id
+    LEFT JOIN suspect AS u ON u.member_id = s.member_id
+    LEFT JOIN busier AS k ON k.member_id = s.member_id
+    LEFT JOIN peers AS z ON z.member_id = s.member_id
+    UNION ALL
+    SELECT
+        4,
         0,
         CASE
-            WHEN 100 * c.n >= p.repeat_pct * w.n THEN 'straggler'
             WHEN 2 * w.blamed >= w.n AND w.culprits > 1 THEN 'rotating'
             WHEN w.blamed > 0 THEN 'occasional'
             ELSE 'no straggler'
         END,
-        CASE WHEN 100 * c.n >= p.repeat_pct * w.n THEN m.rank END,
-        CASE WHEN 100 * c.n >= p.repeat_pct * w.n THEN c.caused_ns ELSE w.caused_ns END / 1e6,
+        NULL,
+        w.caused_ns / 1e6,
+        100 * w.blamed / w.n,
         CASE
-            WHEN 100 * c.n >= p.repeat_pct * w.n THEN 100 * c.n / w.n
-            ELSE 100 * w.blamed / w.n
-        END,
-        CASE
-            WHEN 100 * c.n >= p.repeat_pct * w.n
-                THEN 'Among the sampled ranks ' || m.label || ' holds the others up most in ' || c.n
-                || ' of ' || w.n || ' windows, by ' || printf('%.3g', c.caused_ns / 1e6)
-                || ' ms (median) beyond what held it up itself'
-                || coalesce(
-                    (
-                        SELECT CASE
-                            WHEN more_ns >= c.caused_ns / 2
-                                THEN '. It computes and copies ' || printf('%.3g', more_ns / 1e6)
-                                || ' ms longer than the others of its stage (medians)'
-                            ELSE '. It computes and copies no longer than the others of its stage: '
-                                || 'look at its host (launch-starved) and at what it waits for'
-                        END
-                        FROM busier
-                        WHERE more_ns IS NOT NULL
-                    ),
-                    ''
-                )
-                || CASE
-                    WHEN (SELECT n FROM peers) = 1
-                        AND (SELECT count(*) FROM rank.member) > 1
-                        THEN '. No other sampled rank of its stage does the same work: look for '
-                        || 'uneven load before a slow device'
-                    ELSE ''
-                END
             WHEN 2 * w.blamed >= w.n AND w.culprits > 1
                 THEN 'In ' || w.blamed || ' of ' || w.n || ' windows a rank holds the others up, '
                 || 'but it is another one from window to window (' || w.culprits
@@ -203,9 +255,7 @@ said AS (
         END
     FROM windows AS w
     CROSS JOIN params AS p
-    LEFT JOIN culprit AS c ON true
-    LEFT JOIN rank.member AS m ON m.member_id = c.member_id
-    WHERE w.n > 0
+    WHERE w.n > 0 AND NOT EXISTS (FROM straggler)
     UNION ALL
     SELECT 5, s.member_id, CASE
             WHEN s.judgement = 'longer, clocks not aligned' THEN 'longer' ELSE s.judgement
@@ -225,7 +275,10 @@ said AS (
     FROM rank.skew AS s
     INNER JOIN rank.member AS m ON m.member_id = s.member_id
     INNER JOIN rank.member AS z ON z.member_id = s.peer_id
+    -- starts and ends of other steps do not compare
     WHERE s.judgement <> 'as long'
+      AND s.member_id NOT IN (SELECT member_id FROM rank.off_step)
+      AND s.peer_id NOT IN (SELECT member_id FROM rank.off_step)
     UNION ALL
     SELECT 6, 0, 'waiting', NULL, NULL,
         100 * sum(x.jitter_wait_ns) / sum(x.duration_ns),
@@ -234,7 +287,10 @@ said AS (
         || ' % of the time in matched instances is jitter wait' || CASE
             WHEN 2 * sum(x.jitter_wait_ns) > sum(x.duration_ns)
                 THEN '. Look for the late member or uneven load, not for bandwidth.'
-            ELSE ', the rest is the transfer proxy.'
+            ELSE ', the rest is the transfer proxy' || CASE
+                WHEN (SELECT coalesce(max(world_size = sampled), false) FROM rank.scope) THEN '.'
+                ELSE ': an upper bound where members were not sampled.'
+            END
         END
     FROM rank.matched AS x
     GROUP BY x.kind, x.collective
@@ -245,7 +301,12 @@ said AS (
         'Stage ' || arg_max(stage, (busy_ns, -stage)) || ' is the busiest ('
         || printf('%.3g', max(busy_ns) / 1e6) || ' ms without communication), stage '
         || arg_min(stage, (busy_ns, stage)) || ' the least (' || printf('%.3g', min(busy_ns) / 1e6)
-        || ' ms): the others wait for the busiest.'
+        || ' ms)' || CASE
+            WHEN EXISTS (FROM spanning AS g WHERE list_contains(g.stages, arg_max(stage, (busy_ns, -stage))))
+                THEN ': the others wait for the busiest.'
+            ELSE '. No collective that the mapping names couples it with another stage, so whether '
+                || 'others wait for it is not known.'
+        END
     FROM (
         SELECT m.stage, median(w.noncomm_busy_ns) AS busy_ns
         FROM rank.member AS m

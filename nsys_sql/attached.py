@@ -20,8 +20,7 @@ import duckdb
 from nsys_sql import arrow, interrupts, parquet, source
 from nsys_sql.adapt import CATALOG, literal, quote, warm_up
 from nsys_sql.catalog import Catalog
-from nsys_sql.errors import InputError, UsageError
-from nsys_sql.errors import one_line as one_line
+from nsys_sql.errors import InputError, UsageError, one_line
 from nsys_sql.options import Options
 from nsys_sql.plan import SCHEMA, Planner, Shape, adapter_uses, source_tables
 from nsys_sql.results import TraceInfo

@@ -20,8 +20,8 @@ import duckdb
 import nsys_sql
 from nsys_sql import cache, inputs, output, source, userfiles
 from nsys_sql.adapt import literal
-from nsys_sql.attached import definitions, one_line
-from nsys_sql.errors import InputError, UsageError
+from nsys_sql.attached import definitions
+from nsys_sql.errors import InputError, UsageError, one_line
 from nsys_sql.options import Options
 from nsys_sql.plan import SCHEMA
 from nsys_sql.results import TraceInfo

@@ -23,7 +23,7 @@ import nsys_sql
 from nsys_sql import catalog, output, resources, source, userfacts
 from nsys_sql.adapt import literal
 from nsys_sql.catalog import SqlFile
-from nsys_sql.errors import InputError, NsysSqlError, UsageError
+from nsys_sql.errors import InputError, NsysSqlError, UsageError, one_line
 from nsys_sql.options import Options
 
 if TYPE_CHECKING:
@@ -246,10 +246,10 @@ def insert(con: duckdb.DuckDBPyConnection, place: str, files: Sequence[Path]) ->
                 con.execute(f"SELECT bit_xor(hash(COLUMNS(*))) {read([file])}").fetchall()
             except duckdb.Error as error:
                 raise InputError(
-                    f"{file} is damaged: {' '.join(str(error).split())}",
+                    f"{file} is damaged: {one_line(error)}",
                     hint=f"remove {file.parent}: the trace is read again then",
                 ) from failed
         raise InputError(
-            f"{files[0].parent} does not hold what it should: {' '.join(str(failed).split())}",
+            f"{files[0].parent} does not hold what it should: {one_line(failed)}",
             hint="remove it: the trace is read again then",
         ) from failed

@@ -32,9 +32,16 @@ from nsys_sql import (
 )
 from nsys_sql import plan as planning
 from nsys_sql.adapt import literal, quote
-from nsys_sql.attached import BAD_VALUE, Attached, damage, one_line
+from nsys_sql.attached import BAD_VALUE, Attached, damage
 from nsys_sql.catalog import Catalog, Invariant, SqlFile, near
-from nsys_sql.errors import AnswerError, InputError, NsysSqlError, UsageError, out_of_memory
+from nsys_sql.errors import (
+    AnswerError,
+    InputError,
+    NsysSqlError,
+    UsageError,
+    one_line,
+    out_of_memory,
+)
 from nsys_sql.options import Options, need_text
 from nsys_sql.plan import Planner, Statement
 from nsys_sql.results import Check, Result, TraceInfo, offending

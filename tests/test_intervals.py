@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -14,7 +16,8 @@ from hypothesis import strategies as st
 
 from conftest import written
 
-MACROS = Path(__file__).parents[1] / "sql" / "macros" / "interval.sql"
+MACROS = Path(__file__).parents[1] / "sql" / "macros"
+FOREVER = 2**63 - 1
 
 Row = tuple[int | None, int | None, int | None]  # part, start_ns, end_ns
 Window = tuple[int, int, int, int]  # part, window_id, start_ns, end_ns
@@ -37,7 +40,8 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """One connection with the macros; each example replaces the tables a, b and w."""
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("CREATE SCHEMA nsys")
-        connection.execute(MACROS.read_text())
+        for name in ("interval", "place"):
+            connection.execute((MACROS / f"{name}.sql").read_text())
         yield connection
 
 
@@ -200,6 +204,75 @@ def test_argument_may_be_a_cte_of_any_name(con: duckdb.DuckDBPyConnection, name:
             assert found == expected, call
     finally:
         con.execute(f"DROP TABLE {name}")
+
+
+Borders = dict[int, list[int]]  # {device: where its stretches begin}
+
+# near each other, far apart, and both: a grid suits the first two, cells of the last are crowded
+uneven = st.one_of(
+    st.integers(-20, 20),
+    st.integers(-(2**62), 2**62),
+    st.sampled_from([-FOREVER - 1, -FOREVER, FOREVER - 1, FOREVER]),
+)
+borders = st.dictionaries(
+    st.sampled_from([0, 1]), st.lists(uneven, unique=True, max_size=50).map(sorted), max_size=2
+)
+
+
+def put_stretches(con: duckdb.DuckDBPyConnection, data: Borders) -> None:
+    """Replace table `stretches`: of each device from its first border to the end of time."""
+    con.execute(
+        "CREATE OR REPLACE TABLE stretches"
+        " (device BIGINT, segment BIGINT, start_ns BIGINT, end_ns BIGINT)"
+    )
+    rows = [
+        (device, segment, start, end)
+        for device, starts in data.items()
+        for segment, (start, end) in enumerate(pairwise([*starts, FOREVER]))
+    ]
+    if rows:
+        con.execute(f"INSERT INTO stretches VALUES {', '.join(map(written, rows))}")
+
+
+@fast
+@given(a=st.lists(st.tuples(st.sampled_from([0, 1, 2, None]), uneven, uneven)), at=borders)
+@example(a=[(0, t, 0) for t in range(-3, 90)], at={0: [*range(40), 2**61]})
+@example(a=[(0, FOREVER, 0), (0, -FOREVER - 1, 0)], at={0: [FOREVER]})
+@example(a=[(0, FOREVER, 0), (0, -FOREVER - 1, 0)], at={0: [-FOREVER - 1]})
+def test_place(con: duckdb.DuckDBPyConnection, a: list[Row], at: Borders) -> None:
+    con.execute("CREATE OR REPLACE TABLE a (device BIGINT, start_ns BIGINT, other BIGINT)")
+    if a:
+        con.execute(f"INSERT INTO a VALUES {', '.join(map(written, a))}")
+    put_stretches(con, at)
+    expected = []
+    for device, start, other in a:
+        ends = [*at.get(device, []), FOREVER]
+        begun = sum(each <= start for each in ends[:-1])
+        if begun:
+            expected.append((device, start, other, begun - 1, ends[begun]))
+    found = con.execute("FROM nsys.iv_place('a', 'stretches')").fetchall()
+    assert sorted(found) == sorted(expected)
+
+
+def test_place_sorts_only_what_a_grid_does_not_suit(con: duckdb.DuckDBPyConnection) -> None:
+    """Rows of the two ways to one answer, looked up and sorted: each is taken where it suits."""
+    con.execute(
+        "CREATE OR REPLACE TABLE a AS SELECT 0 AS device, i AS start_ns FROM range(99) t(i)"
+    )
+    for starts, ways in (([0, 10, 20, 60, 2**61], [99, 0]), ([*range(60), 2**61], [0, 99])):
+        put_stretches(con, {0: starts})
+        plan = con.execute("EXPLAIN (ANALYZE, FORMAT json) FROM nsys.iv_place('a', 'stretches')")
+        [(_, text)] = plan.fetchall()
+        [union] = named(json.loads(text), "UNION")
+        assert [branch["operator_cardinality"] for branch in union["children"]] == ways
+
+
+def named(node: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """The operators of this name in a plan."""
+    if node.get("operator_name") == name:
+        yield node
+    for child in node["children"]:
+        yield from named(child, name)
 
 
 def test_times_are_bigint(con: duckdb.DuckDBPyConnection) -> None:

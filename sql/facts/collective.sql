@@ -23,22 +23,23 @@
 -- @column communicator   VARCHAR -     communicator, NULL where the export does not tell
 -- @column bytes          BIGINT  bytes size of the message, NULL where the export does not tell
 -- @pitfall 5, 23
-WITH comm AS (
+WITH op AS NOT MATERIALIZED (
     SELECT
-        o.op_id,
-        o.device,
-        o.process,
-        o.context_id,
-        o.stream_id,
-        o.correlation_id,
-        o.class,
-        o.name_id,
-        o.start_ns,
-        o.end_ns,
-        s.segment,
-    FROM nsys.op AS o
-    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
-    WHERE o.role = 'comm'
+        op_id,
+        device,
+        process,
+        context_id,
+        stream_id,
+        correlation_id,
+        class,
+        name_id,
+        start_ns,
+        end_ns,
+    FROM nsys.op
+    WHERE role = 'comm'
+),
+comm AS (
+    FROM nsys.iv_place('op', 'nsys.segment')
 ),
 payload AS (
     SELECT

@@ -13,23 +13,22 @@
 -- @column launch_starved_ns BIGINT  ns in gaps that end with its kernels
 -- @column blocking_ns       BIGINT  ns in gaps that end with its kernels
 -- @pitfall 1, 22
-WITH kernel AS (
-    SELECT o.device, o.start_ns, o.end_ns, c.call_site, s.segment, s.end_ns AS border_ns
-    FROM (
-        SELECT op_id, device, start_ns, end_ns FROM nsys.op WHERE kind = 'kernel'
-    ) AS o
-    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
-    LEFT JOIN nsys.call_site_op AS c ON c.op_id = o.op_id
+WITH launched AS NOT MATERIALIZED (
+    SELECT op_id, device, start_ns, end_ns FROM nsys.op WHERE kind = 'kernel'
+),
+gap AS NOT MATERIALIZED (
+    SELECT op_id, device, start_ns, issued_ns, unblocked_ns
+    FROM nsys.gap_cut
+    WHERE unblocked_ns > start_ns
+),
+kernel AS (
+    SELECT k.* EXCLUDE (op_id), c.call_site
+    FROM nsys.iv_place('launched', 'nsys.segment') AS k
+    LEFT JOIN nsys.call_site_op AS c ON c.op_id = k.op_id
 ),
 cut AS (
-    SELECT g.device, g.start_ns, g.issued_ns, g.unblocked_ns, c.call_site, s.segment,
-        s.end_ns AS border_ns
-    FROM (
-        SELECT device, start_ns, issued_ns, unblocked_ns, op_id
-        FROM nsys.gap_cut
-        WHERE unblocked_ns > start_ns
-    ) AS g
-    ASOF JOIN nsys.segment AS s ON s.device = g.device AND s.start_ns <= g.start_ns
+    SELECT g.* EXCLUDE (op_id), c.call_site
+    FROM nsys.iv_place('gap', 'nsys.segment') AS g
     LEFT JOIN nsys.call_site_op AS c ON c.op_id = g.op_id
 ),
 -- the stretches behind the border that they reach into

@@ -29,16 +29,16 @@ kept AS (
     SELECT device, count(*) AS n FROM nsys.steady GROUP BY device
 ),
 covered AS (
-    SELECT DISTINCT s.device, s.start_ns, s.end_ns
-    FROM nsys.window_segment AS w
-    INNER JOIN nsys.segment AS s ON s.device = w.device AND s.segment = w.segment
+    SELECT DISTINCT device, segment FROM nsys.window_segment
+),
+kernel AS NOT MATERIALIZED (
+    SELECT device, start_ns FROM nsys.stream_item WHERE kind = 0
 ),
 inside AS (
-    SELECT o.device, count(*) AS n
-    FROM (SELECT device, start_ns FROM nsys.stream_item WHERE kind = 0) AS o
-    ASOF JOIN covered AS c ON c.device = o.device AND c.start_ns <= o.start_ns
-    WHERE o.start_ns < c.end_ns
-    GROUP BY o.device
+    SELECT k.device, count(*) AS n
+    FROM nsys.iv_place('kernel', 'nsys.segment') AS k
+    INNER JOIN covered AS c ON c.device = k.device AND c.segment = k.segment
+    GROUP BY k.device
 ),
 total AS (
     SELECT i.device, count(*) FILTER (WHERE i.kind = 0) AS n

@@ -14,17 +14,11 @@
 -- @column start_ns BIGINT  ns begin of the piece
 -- @column end_ns   BIGINT  ns end of the piece
 -- @pitfall 1, 2
-WITH placed AS (
-    SELECT
-        o.device,
-        s.segment,
-        o.name_id,
-        o.role,
-        o.start_ns,
-        o.end_ns,
-        s.end_ns AS border_ns,
-    FROM nsys.comm_op AS o
-    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
+WITH op AS NOT MATERIALIZED (
+    SELECT device, name_id, role, start_ns, end_ns FROM nsys.comm_op
+),
+placed AS (
+    FROM nsys.iv_place('op', 'nsys.segment')
 ),
 -- the stretches behind the border that it reaches into
 crossing AS (

@@ -23,9 +23,7 @@
 -- @column engine_added_ns BIGINT  ns what it adds to the union of its direction
 -- @pitfall 1, 2, 12
 WITH placed AS (
-    SELECT o.*, s.segment, s.end_ns AS border_ns
-    FROM nsys.copy_op AS o
-    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
+    FROM nsys.iv_place('nsys.copy_op', 'nsys.segment')
 ),
 -- the stretches behind the border that it reaches into
 crossing AS (

@@ -27,21 +27,21 @@ WITH launch_name AS (
     WHERE value LIKE 'cu%'
       AND regexp_matches(value, '^cu(da)?(GraphLaunch|Launch(Kernel|Cooperative|Grid|_|$))')
 ),
+call AS NOT MATERIALIZED (
+    SELECT d.device, c.start_ns, c.name_id
+    FROM nsys.call AS c
+    INNER JOIN nsys.drive AS d ON d.process = c.process
+),
 called AS (
     SELECT
-        s.device,
-        s.segment,
+        c.device,
+        c.segment,
         count(*) AS call_count,
         count(*) FILTER (WHERE NOT n.is_graph) AS launch_call_count,
         count(*) FILTER (WHERE n.is_graph) AS graph_launch_count,
-    FROM (
-        SELECT d.device, c.start_ns, c.name_id
-        FROM nsys.call AS c
-        INNER JOIN nsys.drive AS d ON d.process = c.process
-    ) AS c
-    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
+    FROM nsys.iv_place('call', 'nsys.segment') AS c
     LEFT JOIN launch_name AS n ON n.name_id = c.name_id
-    GROUP BY s.device, s.segment
+    GROUP BY c.device, c.segment
 ),
 started AS (
     SELECT

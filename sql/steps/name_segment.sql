@@ -14,10 +14,11 @@
 -- @column min_ns      BIGINT ns shortest of the counted ones
 -- @column max_ns      BIGINT ns longest of the counted ones
 -- @pitfall 1
-WITH placed AS (
-    SELECT o.device, o.name_id, o.start_ns, o.end_ns, s.segment, s.end_ns AS border_ns
-    FROM (SELECT device, name_id, start_ns, end_ns FROM nsys.stream_item WHERE kind < 4) AS o
-    ASOF JOIN nsys.segment AS s ON s.device = o.device AND s.start_ns <= o.start_ns
+WITH op AS NOT MATERIALIZED (
+    SELECT device, name_id, start_ns, end_ns FROM nsys.stream_item WHERE kind < 4
+),
+placed AS (
+    FROM nsys.iv_place('op', 'nsys.segment')
 ),
 started AS (
     SELECT

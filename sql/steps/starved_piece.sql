@@ -14,15 +14,13 @@
 -- @column start_ns     BIGINT ns begin of the piece
 -- @column end_ns       BIGINT ns end of the piece
 -- @pitfall 11
-WITH placed AS (
-    SELECT c.device, c.op_id, c.call_start_ns, c.call_end_ns, c.start_ns, c.issued_ns, s.segment,
-        s.end_ns AS border_ns
-    FROM (
-        SELECT device, op_id, call_start_ns, call_end_ns, start_ns, issued_ns
-        FROM nsys.gap_cut
-        WHERE issued_ns > start_ns
-    ) AS c
-    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
+WITH gap AS NOT MATERIALIZED (
+    SELECT device, op_id, call_start_ns, call_end_ns, start_ns, issued_ns
+    FROM nsys.gap_cut
+    WHERE issued_ns > start_ns
+),
+placed AS (
+    FROM nsys.iv_place('gap', 'nsys.segment')
 ),
 -- the stretches behind the border that it reaches into
 crossing AS (

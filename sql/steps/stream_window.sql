@@ -55,7 +55,7 @@ extent AS (
     UNION ALL
     SELECT device, -9223372036854775808, 9223372036854775807 FROM whole
 ),
-item AS (
+item AS NOT MATERIALIZED (
     SELECT s.number, o.device, o.name_id, o.start_ns, o.end_ns
     FROM nsys.stream_item AS o
     INNER JOIN extent AS e
@@ -68,9 +68,7 @@ item AS (
         AND s.stream_id IS NOT DISTINCT FROM o.stream_id
 ),
 placed AS (
-    SELECT i.*, s.segment, s.end_ns AS border_ns
-    FROM item AS i
-    ASOF JOIN stretch AS s ON s.device = i.device AND s.start_ns <= i.start_ns
+    FROM nsys.iv_place('item', 'stretch')
 ),
 reached AS (
     SELECT

@@ -262,6 +262,7 @@ def own_jobs(trace: Path, folder: Path, limit: str | None, recipes: str) -> Iter
     yield Job("budget from .duckdb", [*run, "budget", str(built), *quiet], needs=made)
     yield Job("budget again, .duckdb open", [*child, "warm", str(built)], True, needs=made)
     yield Job("kernels", [*run, "kernels", str(trace), *quiet])
+    yield Job("kernels from .duckdb", [*run, "kernels", str(built), *quiet], needs=made)
     page = folder / "report.html"
     yield Job("report", [*PROGRAM, "report", str(trace), "-o", str(page), "--quiet"], fresh=[page])
     if recipes == "none":

@@ -40,7 +40,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
     """One connection with the macros; each example replaces the tables a, b and w."""
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("CREATE SCHEMA nsys")
-        for name in ("interval", "place"):
+        for name in ("interval", "place", "busy"):
             connection.execute((MACROS / f"{name}.sql").read_text())
         yield connection
 
@@ -273,6 +273,81 @@ def named(node: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
         yield node
     for child in node["children"]:
         yield from named(child, name)
+
+
+# part, start, length, kind, borrowed: parts are even on device 0 and odd on device 1
+operation = st.tuples(
+    st.integers(0, 11), instant, st.integers(0, 9), st.sampled_from([1, 2, 3]), st.integers(0, 1)
+)
+
+
+@fast
+@given(
+    rows=st.lists(operation, max_size=25),
+    borders=st.lists(instant, unique=True, max_size=3).map(sorted),
+    parts=st.sampled_from([8, 9, 12, 2**58]),
+    at=st.sampled_from([0, -(10**18), 2**62, -(2**63) + 9, 2**63 - 99]),
+    far=st.booleans(),
+)
+def test_busy(
+    con: duckdb.DuckDBPyConnection,
+    rows: list[tuple[int, int, int, int, int]],
+    borders: list[int],
+    parts: int,
+    at: int,
+    far: bool,
+) -> None:
+    """Parts on one axis and parts as partitions give the union of each in each stretch.
+
+    The number of parts and their extent say which of both is taken.
+    """
+    rows = [row for row in rows if row[0] < parts]
+    stretches = [
+        (device, segment, start, end)
+        for device in (0, 1)
+        for segment, (start, end) in enumerate(
+            pairwise([-FOREVER - 1, *(at + border for border in borders), FOREVER])
+        )
+    ]
+    con.execute(
+        "CREATE OR REPLACE TABLE stretches"
+        " (device BIGINT, segment BIGINT, start_ns BIGINT, end_ns BIGINT)"
+    )
+    con.execute(f"INSERT INTO stretches VALUES {', '.join(map(written, stretches))}")
+    con.execute(
+        "CREATE OR REPLACE TABLE a (part BIGINT, device BIGINT, segment BIGINT, start_ns BIGINT,"
+        " end_ns BIGINT, kind INTEGER, borrowed INTEGER)"
+    )
+    placed = [
+        (part, part % 2, sum(b <= start for b in borders), at + start, at + start + length, *rest)
+        for part, start, length, *rest in rows
+    ]
+    if placed:
+        con.execute(f"INSERT INTO a VALUES {', '.join(map(written, placed))}")
+    extent = (min(at, 0) if far else at, at + 30)
+    con.execute(
+        f"CREATE OR REPLACE TABLE scale AS SELECT {parts} AS parts,"
+        f" '{extent[0]}'::BIGINT AS from_ns, '{extent[1]}'::BIGINT AS to_ns"
+    )
+    expected = {}
+    for device, segment, begin, end in stretches:
+        for part in {row[0] for row in rows if row[0] % 2 == device}:
+            own = [row for row in rows if row[0] == part]
+            inside = [
+                {
+                    t
+                    for _, start, length, kind, _ in own
+                    for t in range(start, start + length)
+                    if kind <= most and begin <= at + t < end
+                }
+                for most in (3, 1, 2)
+            ]
+            began = [row for row in own if begin <= at + row[1] < end]
+            told = (len(began), sum(row[4] for row in began), *map(len, inside))
+            if any(told):
+                expected[part, device, segment] = told
+    found = con.execute("FROM nsys.iv_busy('a', 'stretches', 'scale')").fetchall()
+    assert {row[:3]: row[3:] for row in found if any(row[3:])} == expected
 
 
 def test_times_are_bigint(con: duckdb.DuckDBPyConnection) -> None:

@@ -221,7 +221,7 @@ def test_call_site_window(ask, seed):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_range_device(ask, seed):
     ops = drawn(seed, 35, device=[0, 1], kind=[1, 2, 3], path=[1, 2, 3])
-    ancestors = [(1, 1), (2, 2), (2, 1)]  # 2 lies in 1; 3 is no push/pop path
+    ancestors = [(1, 1), (2, 2), (2, 1), (9, 9)]  # 2 lies in 1; 3 is no path, 9 a free one
     free = [(r["id"], 9) for r in ops[::3]]
     tables = {
         **WINDOWS,

@@ -1,8 +1,7 @@
 -- range_device — how long did the operations of each path run in each stretch of time?
 --
 -- The operations launched inside the ranges of a path, on any stream; those of an inner path count
--- for every path around it. In one pass in start order an operation adds what it covers beyond
--- those before it, once for all operations, once for compute alone, and once for compute and comm.
+-- for every path around it.
 --
 -- @grain  one row per device, stretch and path
 -- @reads  nsys.range_op, nsys.range_ancestor, nsys.range_free_op, nsys.segment
@@ -14,82 +13,42 @@
 -- @column compute_ns      BIGINT ns union of those that compute
 -- @column compute_comm_ns BIGINT ns union of those that compute or communicate
 -- @pitfall 1
-WITH counted AS (
-    SELECT o.device, a.outer_no AS path_no, o.segment, o.start_ns, o.end_ns, o.kind
+WITH device AS (
+    SELECT device, row_number() OVER () - 1 AS number
+    FROM (SELECT DISTINCT device FROM nsys.segment) AS d
+),
+path AS (
+    SELECT max(outer_no) + 1 AS paths FROM nsys.range_ancestor
+),
+scale AS (
+    SELECT
+        (SELECT count(*) FROM device) * any_value(p.paths) AS parts,
+        min(o.start_ns) AS from_ns,
+        max(o.end_ns) AS to_ns,
+    FROM nsys.range_op AS o
+    CROSS JOIN path AS p
+),
+counted AS NOT MATERIALIZED (
+    SELECT d.number * p.paths + a.outer_no AS part, o.device, o.segment, o.start_ns, o.end_ns,
+        o.kind, 0 AS borrowed
     FROM nsys.range_op AS o
     INNER JOIN nsys.range_ancestor AS a ON a.path_no = o.path_no
+    INNER JOIN device AS d ON d.device = o.device
+    CROSS JOIN path AS p
     UNION ALL
-    SELECT o.device, f.path_no, o.segment, o.start_ns, o.end_ns, o.kind
+    SELECT d.number * p.paths + f.path_no, o.device, o.segment, o.start_ns, o.end_ns, o.kind, 0
     FROM nsys.range_free_op AS f
     INNER JOIN nsys.range_op AS o ON o.op_id = f.op_id
-),
-reached AS (
-    SELECT
-        device,
-        path_no,
-        segment,
-        end_ns,
-        kind,
-        greatest(start_ns, max(end_ns) OVER before) AS busy_from_ns,
-        greatest(start_ns, max(CASE WHEN kind = 1 THEN end_ns END) OVER before)
-            AS compute_from_ns,
-        greatest(start_ns, max(CASE WHEN kind <= 2 THEN end_ns END) OVER before)
-            AS compute_comm_from_ns,
-    FROM counted
-    WINDOW before AS (
-        PARTITION BY device, path_no ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-),
-cut AS (
-    SELECT r.*, s.end_ns AS border_ns
-    FROM reached AS r
-    INNER JOIN nsys.segment AS s ON s.device = r.device AND s.segment = r.segment
-),
--- the stretches behind the border that it reaches into
-crossing AS (
-    SELECT c.*, unnest(range(c.segment + 1, z.segment + 1)) AS later
-    FROM (SELECT * FROM cut WHERE end_ns > border_ns) AS c
-    ASOF JOIN nsys.segment AS z ON z.device = c.device AND z.start_ns < c.end_ns
-),
-piece AS (
-    SELECT
-        device,
-        segment,
-        path_no,
-        1 AS op_count,
-        greatest(0, least(end_ns, border_ns) - busy_from_ns) AS busy_ns,
-        CASE WHEN kind = 1 THEN greatest(0, least(end_ns, border_ns) - compute_from_ns) ELSE 0 END
-            AS compute_ns,
-        CASE WHEN kind <= 2 THEN greatest(0, least(end_ns, border_ns) - compute_comm_from_ns)
-            ELSE 0 END AS compute_comm_ns,
-    FROM cut
-    UNION ALL
-    -- what an operation adds behind the border that it crosses
-    SELECT
-        c.device,
-        s.segment,
-        c.path_no,
-        0,
-        greatest(0, least(c.end_ns, s.end_ns) - greatest(c.busy_from_ns, s.start_ns)),
-        CASE WHEN c.kind = 1
-            THEN greatest(0, least(c.end_ns, s.end_ns) - greatest(c.compute_from_ns, s.start_ns))
-            ELSE 0 END,
-        CASE WHEN c.kind <= 2
-            THEN greatest(
-                0, least(c.end_ns, s.end_ns) - greatest(c.compute_comm_from_ns, s.start_ns)
-            )
-            ELSE 0 END,
-    FROM crossing AS c
-    INNER JOIN nsys.segment AS s ON s.device = c.device AND s.segment = c.later
+    INNER JOIN device AS d ON d.device = o.device
+    CROSS JOIN path AS p
 )
 SELECT
-    device,
-    segment,
-    path_no,
-    sum(op_count)::BIGINT AS op_count,
-    sum(busy_ns)::BIGINT AS busy_ns,
-    sum(compute_ns)::BIGINT AS compute_ns,
-    sum(compute_comm_ns)::BIGINT AS compute_comm_ns,
-FROM piece
-GROUP BY device, segment, path_no;
+    b.device,
+    b.segment,
+    b.part % p.paths AS path_no,
+    b.op_count,
+    b.busy_ns,
+    b.compute_ns,
+    b.compute_comm_ns,
+FROM nsys.iv_busy('counted', 'nsys.segment', 'scale') AS b
+CROSS JOIN path AS p;

@@ -21,6 +21,7 @@ from nsys_sql import arrow, interrupts, parquet, source
 from nsys_sql.adapt import CATALOG, literal, quote, warm_up
 from nsys_sql.catalog import Catalog
 from nsys_sql.errors import InputError, UsageError, one_line
+from nsys_sql.guest import is_in_transaction
 from nsys_sql.options import Options
 from nsys_sql.plan import SCHEMA, Planner, Shape, adapter_uses, source_tables
 from nsys_sql.results import TraceInfo
@@ -331,7 +332,8 @@ class Attached:
         """Remove private copies; detach from a connection that is not ours, close one that is."""
         if self._owns_connection:
             self.con.close()
-        elif self.alias:
+        elif self.alias and not is_in_transaction(self.con):
+            # Inside a transaction DETACH fails, and takes with it what the caller wrote there.
             with contextlib.suppress(duckdb.Error):
                 self.execute(f"DETACH {self.alias}")
                 if self.arrow is not None:

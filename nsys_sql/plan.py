@@ -595,6 +595,13 @@ class Planner:
                             "of the anchor that was found",
                         )
 
+    def variables(self) -> frozenset[str]:
+        """The names of all variables that a plan may set or read."""
+        files = (*self.catalog.steps.values(), *self.catalog.recipes.values())
+        read = (name for file in files for name in file.variables)
+        params = (param.name for file in files for param in file.params)
+        return frozenset({*self.options.variables(), *_CHOSEN, *read, *params})
+
     def lazy_steps(self) -> frozenset[str]:
         """The steps that a parameter of a recipe decides, directly or through others.
 

@@ -94,8 +94,10 @@ _TABLES_REFUSED = frozenset(
         "pragma_database_list",
     }
 )
-# Parameters of our table macros that name a relation.
-_RELATION_PARAMETERS = frozenset({"p_rel", "p_a", "p_b", "p_windows", "p_over"})
+# Parameters of our table macros that name a relation, which DuckDB would also take for a file.
+RELATION_PARAMETERS = frozenset(
+    {"p_rel", "p_a", "p_b", "p_windows", "p_over", "p_stretches", "p_scale"}
+)
 # What DuckDB would take for a file, or for another address of data.
 _FILE = re.compile(r"[/\\*?:]|\.\w+$")
 _PLAIN_NAME = re.compile(r"\w+(\.\w+){0,2}", re.ASCII)
@@ -181,7 +183,7 @@ def _arguments(macro: Macro, node: Mapping[str, Any], alias: str, scrubbed: str)
         parameter = str(child.get("alias") or "").lower()
         if not parameter and number < len(macro.parameters):
             parameter = macro.parameters[number].lower()
-        if parameter not in _RELATION_PARAMETERS:
+        if parameter not in RELATION_PARAMETERS:
             continue
         text = child.get("value", {}).get("value") if "value" in child else None
         if not isinstance(text, str) or not _PLAIN_NAME.fullmatch(text):

@@ -42,6 +42,7 @@ from nsys_sql.errors import (
     one_line,
     out_of_memory,
 )
+from nsys_sql.guest import Guest
 from nsys_sql.options import Options, need_text
 from nsys_sql.plan import Planner, Statement
 from nsys_sql.results import Check, Result, TraceInfo, offending
@@ -117,8 +118,12 @@ class Model:
         self.catalog = catalog
         self._path = path
         self._owns_connection = owns_connection
+        self._guest = None if owns_connection else Guest(con, schema)
         self._state = _State()
         self._is_closed = False
+        if self._guest is not None:
+            self._guest.prepare()
+            self._state.is_locked = self._guest.is_locked()
         try:
             self._file = Attached(con, path, options, catalog, owns_connection, file)
         except UnicodeDecodeError as error:  # a message of SQLite's quotes what is damaged
@@ -225,6 +230,8 @@ class Model:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._guest is not None:
+            self._guest.release()
         self._file.close()
 
     def __enter__(self) -> Model:
@@ -528,6 +535,11 @@ class Model:
                 "no iteration was found: no anchor was taken",
                 hint="`nsys-sql run anchors TRACE` lists what could be one",
             )
+        if not dropped and not self._is_driven():
+            return AnswerError(
+                "no iteration was found: the trace holds no device operation",
+                hint=planning.not_captured(["kernel"], self.planner.is_present("api_call"))[1],
+            )
         if not dropped:
             return AnswerError(
                 f"no iteration was found: the anchor {self.options.anchor} matches nothing",
@@ -547,6 +559,18 @@ class Model:
 
     def _run(self, name: str, params: Mapping[str, object]) -> tuple[SqlFile, str]:
         """Build what a recipe needs, then the recipe with its audits; return it and its table."""
+        if self._is_closed:
+            raise UsageError("the model is closed", hint="open the trace again")
+        if self._guest is None:
+            return self._answer(name, params)
+        with self._guest.telling():
+            self._guest.check()
+            made = self._state.results.get(self.catalog.recipe(name).name)
+            if made is not None and not self._guest.has_result(made[1]):
+                del self._state.results[self.catalog.recipe(name).name]
+            return self._answer(name, params)
+
+    def _answer(self, name: str, params: Mapping[str, object]) -> tuple[SqlFile, str]:
         wanted = self.catalog.recipe(name)
         self._vet(wanted)
         self._need(wanted)
@@ -595,6 +619,12 @@ class Model:
 
     def _run_plan(self, planner: Planner, statements: Sequence[Statement]) -> bool:
         """Execute a plan; False when it is outdated, since a table has to be rebuilt."""
+        if self._guest is None:
+            return self._execute_plan(planner, statements)
+        with self._guest.own_variables(planner.variables()):
+            return self._execute_plan(planner, statements)
+
+    def _execute_plan(self, planner: Planner, statements: Sequence[Statement]) -> bool:
         state = self._state
         state.objection = None
         state.objections.clear()
@@ -861,6 +891,20 @@ class Model:
             self._make(Statement("fact", file.name, copy, file=file))
         inputs.tell("")
         self._check_unchanged()
+
+    def move_in(self, schema: str) -> None:
+        """Make everything in a schema of the caller's, or leave nothing there."""
+        guest = self._guest
+        assert guest is not None
+        made = [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
+        views = (name.replace("-", "_") for name in self.catalog.recipes)
+        with guest.telling():
+            guest.claim([*made, *views], str(self._path))
+        try:
+            self.create_all(schema)
+        except BaseException:
+            guest.undo()
+            raise
 
     def create_all(self, recipe_schema: str, with_errors: bool = False) -> tuple[str, ...]:
         """Make every relation, step and macro, and a view for each recipe that can answer.
@@ -1213,7 +1257,7 @@ def attach(
     file = inputs.resolve(path, checked)
     model = Model(con, path, checked, catalog, schema=schema, owns_connection=False, file=file)
     try:
-        model.create_all(schema)
+        model.move_in(schema)
     except BaseException:
         model.close()
         raise

@@ -46,9 +46,7 @@ OPTION_VARIABLES = frozenset(
         "window_mode",
     }
 )
-# Parameters of our table macros that name a relation.
 _READS_ONLY = "a recipe is one query that reads nsys.*; it makes and changes nothing"
-_RELATION_PARAMETERS = frozenset({"p_rel", "p_a", "p_b", "p_windows", "p_over"})
 
 
 # ---------------------------------------------------------------- finding and reading
@@ -498,7 +496,7 @@ def _check_relations(
     if macro is None:
         return
     for parameter, child in zip(macro.parameters, node.get("children", ()), strict=False):
-        if parameter not in _RELATION_PARAMETERS:
+        if parameter not in sandbox.RELATION_PARAMETERS:
             continue
         where = f"{file.label}:{_line(file, child.get('query_location'))}"
         value = child.get("value", {}).get("value") if "value" in child else None

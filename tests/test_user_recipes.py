@@ -10,7 +10,7 @@ import pytest
 
 import nsys_sql
 from conftest import ROOT
-from nsys_sql import database, docs, golden, userfiles
+from nsys_sql import database, docs, golden, sandbox, userfiles
 from nsys_sql.catalog import load_catalog
 from nsys_sql.cli import execute
 from nsys_sql.errors import UsageError
@@ -290,7 +290,7 @@ def test_parameters_that_name_a_relation_are_known():
     given = {
         name for macro in macros for name in macro.parameters if f"query_table({name})" in macro.sql
     }
-    assert given and given <= userfiles._RELATION_PARAMETERS
+    assert given and given <= sandbox.RELATION_PARAMETERS
 
 
 # ---------------------------------------------------------------- broken ones beside sound ones

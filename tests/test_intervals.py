@@ -275,6 +275,36 @@ def named(node: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
         yield from named(child, name)
 
 
+@fast
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 11), instant, st.integers(0, 9)),
+        max_size=25,
+        unique_by=lambda row: row[:2],  # of rows that start together any may come first
+    ),
+    parts=st.sampled_from([8, 12, 2**58]),
+    at=st.sampled_from([0, -(10**18), 2**62, -(2**63) + 9, 2**63 - 99]),
+)
+def test_reached(
+    con: duckdb.DuckDBPyConnection, rows: list[tuple[int, int, int]], parts: int, at: int
+) -> None:
+    """On one axis and as partitions: what a row adds, which is all that reached_ns is for."""
+    rows = [row for row in rows if row[0] < parts]
+    put(con, "a", [(part, at + start, at + start + length) for part, start, length in rows])
+    con.execute(
+        f"CREATE OR REPLACE TABLE scale AS SELECT {parts} AS parts,"
+        f" '{at}'::BIGINT AS from_ns, '{at + 30}'::BIGINT AS to_ns"
+    )
+    expected = []
+    for part, start, _ in rows:
+        ends = [s + n for p, s, n in rows if p == part and s < start]
+        expected.append((part, at + start, at + max([start, *ends])))
+    query = (
+        "SELECT part, start_ns, greatest(start_ns, reached_ns) FROM nsys.iv_reached('a', 'scale')"
+    )
+    assert sorted(con.execute(query).fetchall()) == sorted(expected)
+
+
 # part, start, length, kind, borrowed: parts are even on device 0 and odd on device 1
 operation = st.tuples(
     st.integers(0, 11), instant, st.integers(0, 9), st.sampled_from([1, 2, 3]), st.integers(0, 1)

@@ -14,20 +14,39 @@
 -- @column host_work_ns BIGINT ns sum of the ranges on the host
 -- @column span_ns      BIGINT ns union of their projections onto the device
 -- @pitfall 1
-WITH placed AS (
-    SELECT e.device, e.path_no, e.is_device, e.start_ns, e.end_ns, s.segment,
-        s.end_ns AS border_ns
+WITH device AS (
+    SELECT device, row_number() OVER () - 1 AS number
+    FROM (SELECT DISTINCT device FROM nsys.segment) AS d
+),
+path AS (
+    SELECT max(path_no) + 1 AS paths FROM nsys.range_extent
+),
+scale AS (
+    SELECT
+        2 * (SELECT count(*) FROM device) * any_value(p.paths) AS parts,
+        min(e.start_ns) AS from_ns,
+        max(e.end_ns) AS to_ns,
     FROM nsys.range_extent AS e
-    ASOF JOIN nsys.segment AS s ON s.device = e.device AND s.start_ns <= e.start_ns
+    CROSS JOIN path AS p
+),
+-- both sides of a path on a device are parts of their own
+extent AS NOT MATERIALIZED (
+    SELECT
+        (d.number * p.paths + e.path_no) * 2 + e.is_device::BIGINT AS part,
+        e.device,
+        e.path_no,
+        e.is_device,
+        e.start_ns,
+        e.end_ns,
+    FROM nsys.range_extent AS e
+    INNER JOIN device AS d ON d.device = e.device
+    CROSS JOIN path AS p
+),
+placed AS NOT MATERIALIZED (
+    FROM nsys.iv_place('extent', 'nsys.segment')
 ),
 reached AS (
-    SELECT
-        *,
-        greatest(start_ns, max(end_ns) OVER (
-            PARTITION BY device, path_no, is_device ORDER BY start_ns
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        )) AS from_ns,
-    FROM placed
+    SELECT *, greatest(start_ns, reached_ns) AS from_ns FROM nsys.iv_reached('placed', 'scale')
 ),
 -- the stretches behind the border that it reaches into
 crossing AS (

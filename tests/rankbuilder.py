@@ -1,8 +1,10 @@
 """Small runs of many ranks: one export per rank, with the truth about who waited for whom.
 
 Every rank runs a program of kernels and collectives on its device, one after another. A collective
-begins on a rank when that rank gets there and ends on all members together. Clocks, hosts, skewed
-windows and slow ranks are knobs; the names of the files say nothing about the ranks.
+begins on a rank when that rank gets there and ends on all members together. A hidden one runs
+beside what follows it, on a stream of its own and after those before it there, until the rank
+joins. Clocks, hosts, skewed windows, late hosts and slow ranks are knobs; the names of the files
+say nothing about the ranks.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ NAMES = {
     "dispatch": "void deep_ep::internode::dispatch<false, 2, false, 7, 4>(int4*, float*)",
     "combine": "void deep_ep::internode::combine<false, 2, __nv_bfloat16, 7>(int4*)",
 }
-# ("compute", key, ns) or ("collective", key, ns, group)
+# ("compute", key, ns), ("host", ns), ("collective" or "hidden", key, ns, group) or ("join", group)
 Item = tuple[object, ...]
 Program = Callable[[int, int], Sequence[Item]]  # (rank, step) -> items
 
@@ -50,6 +52,7 @@ class Run:
     captured: Sequence[int] | None = None
     first_step: Mapping[int, int] = field(default_factory=dict)  # rank -> first captured step
     seed: int = 0
+    stages: Sequence[int] = ()  # of each rank; all of stage 0 where there are none
 
 
 @dataclass
@@ -67,6 +70,17 @@ def simulate(run: Run) -> tuple[dict[int, list[tuple]], Truth]:
     events: dict[int, list[tuple]] = {rank: [] for rank in range(run.ranks)}
     truth = Truth()
     begun = [0] * run.ranks
+    queues: dict[tuple[str, int], list[int]] = {}  # when each hidden collective was issued
+    free: dict[tuple[str, int], int] = {}  # when the one before it there ends
+
+    def meet(group: str, step: int, key: str, ns: int, began: Mapping[int, int]) -> None:
+        end = max(began.values()) + ns
+        for rank, start in began.items():
+            over = end + noise.randrange(400)
+            events[rank].append(("kernel", key, run.groups[group][1], start, over))
+            truth.spans.setdefault((rank, group, step, key), []).append((start, over))
+            free[group, rank] = over
+
     for step in range(run.steps):
         programs = {rank: list(run.program(rank, step)) for rank in range(run.ranks)}
         for rank in range(run.ranks):
@@ -88,18 +102,34 @@ def simulate(run: Run) -> tuple[dict[int, list[tuple]], Truth]:
                     events[rank].append(("kernel", item[1], COMPUTE, start, now[rank]))
                     at[rank] += 1
                     continue
-                _, key, ns, group = item
-                members, stream = run.groups[group]
+                if item[0] == "host":
+                    now[rank] += item[1]
+                    at[rank] += 1
+                    continue
+                if item[0] == "join":
+                    if queues.get((item[1], rank)):
+                        break
+                    now[rank] = max(now[rank], free.get((item[1], rank), 0))
+                    at[rank] += 1
+                    continue
+                kind, key, ns, group = item
+                members, _ = run.groups[group]
                 start = now[rank] + 3 * US
+                if kind == "hidden":
+                    queues.setdefault((group, rank), []).append(start)
+                    at[rank] += 1
+                    if all(queues.get((group, member)) for member in members):
+                        issued = {member: queues[group, member].pop(0) for member in members}
+                        began = {m: max(s, free.get((group, m), 0) + US) for m, s in issued.items()}
+                        meet(group, step, key, ns, began)
+                        ready += [member for member in members if member != rank]
+                    continue
                 arrived.setdefault(group, {})[rank] = start
                 if len(arrived[group]) < len(members):
                     break
-                end = max(arrived[group].values()) + ns
-                for other, began in arrived.pop(group).items():
-                    over = end + noise.randrange(400)
-                    events[other].append(("kernel", key, stream, began, over))
-                    truth.spans.setdefault((other, group, step, key), []).append((began, over))
-                    now[other] = over
+                meet(group, step, key, ns, arrived[group])
+                for other in arrived.pop(group):
+                    now[other] = free[group, other]
                     at[other] += 1
                     if other != rank:
                         ready.append(other)
@@ -162,7 +192,8 @@ def write(run: Run, folder: Path, version: str = "2026.2.1", per_host: bool = Fa
             last = max(last, _fill(builder, rank, events[rank], early, device, first))
             builder.gpu(device, "NVIDIA H100 80GB HBM3")
             builder.cuda_device(4000 + rank, device, device)
-            entry = {"trace": name, "rank": rank, "host": hosts[rank], "stage": 0}
+            entry = {"trace": name, "rank": rank, "host": hosts[rank]}
+            entry["stage"] = run.stages[rank] if run.stages else 0
             entry |= {"process": 4000 + rank} if len(held) > 1 else {}
             entries.append(entry | {"groups": _membership(run, rank)})
         builder.duration(last + 5 * MS)
@@ -216,3 +247,60 @@ def transformer(
         return items
 
     return program
+
+
+def buckets(
+    count: int,
+    slow: Callable[[int, int], int] = lambda rank, step: 0,
+    late: Callable[[int, int], int] = lambda rank, step: 0,
+    gemm_ns: int = 200 * US,
+    transfer_ns: int = 60 * US,
+) -> Program:
+    """A backward pass whose gradients are reduced in buckets beside it; the last ones stand out."""
+
+    def program(rank: int, step: int) -> list[Item]:
+        items: list[Item] = [("host", late(rank, step))]
+        for _ in range(count):
+            items.append(("compute", "gemm", gemm_ns + slow(rank, step) // count))
+            items.append(("hidden", "AllReduce", transfer_ns, "dp0"))
+        return [*items, ("join", "dp0"), ("compute", "adam", 100 * US)]
+
+    return program
+
+
+def pipeline(
+    replicas: int,
+    microbatches: int = 3,
+    forward_ns: int = 200 * US,
+    slow: Callable[[int], float] = lambda rank: 1,
+    late: Callable[[int], int] = lambda rank: 0,
+) -> Program:
+    """Two stages with `replicas` ranks each: all forward, all backward with reduction beside it.
+
+    Each stage has a bubble while the other has nothing for it. A replica is a group pp, a stage a
+    group dp. Backward takes twice as long as forward.
+    """
+
+    def program(rank: int, step: int) -> list[Item]:
+        stage, replica = divmod(rank, replicas)
+        handover: Item = ("collective", "SendRecv", 10 * US, f"pp{replica}")
+        forward: Item = ("compute", "gemm", int(forward_ns * slow(rank)))
+        items: list[Item] = [("host", late(rank))]
+        for _ in range(microbatches):
+            items += [handover, forward] if stage else [forward, handover]
+        for at in range(microbatches):
+            backward: list[Item] = []
+            for _ in range(2):
+                backward.append(forward)
+                if at == microbatches - 1:
+                    backward.append(("hidden", "AllReduce", 30 * US, f"dp{stage}"))
+            items += [*backward, handover] if stage else [handover, *backward]
+        return [*items, ("join", f"dp{stage}"), ("compute", "adam", 50 * US)]
+
+    return program
+
+
+def stages(replicas: int) -> dict[str, tuple[list[int], int]]:
+    """Groups of two stages: pp couples the replicas of a rank, dp those of a stage."""
+    found = {f"pp{r}": ([r, replicas + r], TP) for r in range(replicas)}
+    return found | {f"dp{s}": ([s * replicas + r for r in range(replicas)], DP) for s in (0, 1)}

@@ -330,17 +330,26 @@ def test_ranks_clock_offset(ask):
         assert offsets == {"A": 0, "B": 3 * sign, "C": 2 * sign}
 
 
-def delays(ask, instances, windows, stages):
+def delays(ask, instances, windows, stages, other=()):
+    """Windows end with what is exposed; `other` are (member, iteration, ns) that match nothing."""
     tables = {
         "rank.arrival_instance": (
             "member_id BIGINT, iteration BIGINT, kind VARCHAR, name VARCHAR, late_ns BIGINT, "
             "jitter_wait_ns BIGINT, is_last BOOLEAN, is_timed BOOLEAN, is_apart BOOLEAN",
             [(*row, False) if len(row) == 8 else row for row in instances],
         ),
+        "rank.instance": (
+            "member_id BIGINT, iteration BIGINT, duration_ns BIGINT",
+            [*[(row[0], row[1], row[5]) for row in instances], *other],
+        ),
         "rank.aligned_window": (
             "member_id BIGINT, iteration BIGINT, iteration_ns BIGINT, start_ns BIGINT, "
             "end_ns BIGINT",
-            windows,
+            [row[:5] for row in windows],
+        ),
+        "rank.member_window": (
+            "member_id BIGINT, iteration BIGINT, comm_exposed_ns BIGINT, comm_blocking_ns BIGINT",
+            [(*row[:2], row[5], row[6] if len(row) > 6 else 0) for row in windows],
         ),
         "rank.member": ("member_id BIGINT, stage BIGINT", list(stages.items())),
     }
@@ -357,44 +366,91 @@ def test_ranks_delay(ask):
         *[(2, 0, "pp", "g", 7, 64, False, True), (0, 1, "tp", "g", 6, 0, False, True)],
         *[(0, 0, "tp", "h", 29, 128, False, True), (1, 1, "tp", "g", 0, 0, False, True)],
     ]
-    # window 0: rank 0 starts 30 after the typical start and ends 12 after the typical end
-    windows = [(0, 0, 100, 1030, 1130), (1, 0, 118, 1000, 1118), (2, 0, 9, 5000, 6000)]
-    windows += [(0, 1, 70, None, None), (1, 1, 70, None, None)]
+    # window 0: rank 0 starts 30 after the typical start and ends 12 after the typical end; rank 1
+    # loses 450 more than it. window 1: it is late by 6, of which rank 1 loses 5
+    windows = [(0, 0, 100, 1030, 1130, 50), (1, 0, 118, 1000, 1118, 500)]
+    windows += [(2, 0, 9, 5000, 6000, 0), (0, 1, 70, None, None, 3), (1, 1, 70, None, None, 7, 8)]
     rows = delays(ask, instances, windows, {0: 0, 1: 0, 2: 1})
     assert rows == [
-        (0, 0, 100, 30, 143, 5, 3, True, 18, 30 - 143 - 18),
-        (0, 1, 70, 6, 0, 1, 0, True, 0, 6),
-        (1, 0, 118, 0, 48, 2, 0, False, 0, -48),
-        (1, 1, 70, 0, 0, 1, 0, True, 0, 0),
+        (0, 0, 100, 30, 143, 5, 3, True, 18, 450, 0, 30 - 18),
+        (0, 1, 70, 6, 0, 1, 0, True, 0, 5, 0, 5),
+        (1, 0, 118, 0, 48, 2, 0, False, 0, 0, 48, -48),
+        (1, 1, 70, 0, 0, 1, 0, True, 0, 0, 0, 0),
     ]
-    # an instance whose members cannot have met counts for nothing
+    # an instance whose members cannot have met says nothing: what was exposed may have been in it
     apart = [(0, 0, "tp", "g", 900, 900, True, False, True)]
-    assert delays(ask, instances + apart, windows, {0: 0, 1: 0, 2: 1}) == rows
+    first, *others = delays(ask, instances + apart, windows, {0: 0, 1: 0, 2: 1})
+    assert first == (*rows[0][:9], 500, *rows[0][10:]) and others == rows[1:]
     # without stages no group spans any
     late = {row[:2]: row[3] for row in delays(ask, instances, windows, {0: None, 1: None, 2: None})}
     assert late == {(0, 0): 900, (0, 1): 6, (1, 0): 5, (1, 1): 0, (2, 0): 7}
 
 
+def losses(ask, late, jitter, lost, groups=(("dp", "g", (0, 1)),), other=(), blocking=(0,) * 9):
+    """(lost, held, caused) of each rank in one window."""
+    instances = [
+        (m, 0, kind, name, late[m], jitter[m] if at == 0 else 0, False, True)
+        for at, (kind, name, who) in enumerate(groups)
+        for m in who
+    ]
+    windows = [(m, 0, 1000, None, None, ns, blocking[m]) for m, ns in enumerate(lost)]
+    rows = delays(ask, instances, windows, {m: 0 for m, _ in enumerate(lost)}, other)
+    return [row[-3:] for row in rows]
+
+
+def test_ranks_delay_is_no_more_than_others_lose_by_it(ask):
+    # 40 buckets beside compute, each late by the same delay: the others lose it once, at the end
+    assert losses(ask, (400, 0), (0, 400), (5, 15))[0] == (10, 0, 10)
+    # the bubble of a pipeline and the transfer are in both; waits in it are no excuse
+    assert losses(ask, (90, 0), (300, 312), (300, 312))[0] == (12, 0, 12)
+    # a rank that lost as much itself only passes it on
+    assert losses(ask, (90, 0), (80, 90), (80, 80))[0] == (0, 0, 0)
+    # what it waited beyond the least of all is not its own: counted from both ends
+    graded = losses(ask, (0, 0, 20, 40), (60, 40, 20, 0), (60, 40, 20, 0), [("dp", "g", range(4))])
+    assert graded == [(0, 60, -60), (0, 40, -40), (20, 20, 0), (40, 0, 40)]
+    # what compute waited for counts, too, where copies run beside it; exposed alone may be less
+    assert losses(ask, (90, 0), (0, 90), (5, 5), blocking=(5, 35))[0] == (30, 0, 30)
+    assert losses(ask, (90, 0), (0, 90), (5, 35), blocking=(0, 5))[0] == (30, 0, 30)
+    # of several that are late the others are the usual ones, to one half of the group
+    four = [("dp", "g", range(4))]
+    assert losses(ask, (9, 9, 0, 0), (0, 0, 9, 9), (1, 1, 9, 9), four)[:2] == [(8, 0, 8)] * 2
+    assert losses(ask, (9, 9, 9, 0), (0, 0, 0, 9), (1, 1, 1, 9), four)[0] == (0, 0, 0)
+
+
+def test_ranks_delay_takes_a_slow_transfer_or_an_unseen_wait_for_no_excuse(ask):
+    # 70 more than the other in collectives without a matched wait, 60 of it exposed
+    assert losses(ask, (90, 0), (0, 60), (60, 60), other=[(0, 0, 80), (1, 0, 10)])[0][-1] == 60
+    assert losses(ask, (90, 0), (0, 60), (60, 60), other=[(0, 0, 30), (1, 0, 10)])[0][-1] == 20
+    # as much as the others have explains nothing
+    assert losses(ask, (90, 0), (0, 60), (60, 60), other=[(0, 0, 80), (1, 0, 80)])[0][-1] == 0
+    # of two groups the one counts in which it causes most
+    groups = [("dp", "g", (0, 1)), ("tp", "g", (0, 2))]
+    assert losses(ask, (50, 0, 0), (0, 9, 9), (0, 10, 20), groups)[0] == (20, 0, 20)
+
+
 def test_ranks_delay_of_a_window_that_ends_earlier_than_usual(ask):
-    # it starts 10 late and ends 3 early: all of the 10 explain lateness; the other starts early
-    instances = [(m, 0, "tp", "g", 50, 0, False, True) for m in (0, 1, 2)]
-    windows = [(0, 0, 100, 1000, 1100), (1, 0, 87, 1010, 1097), (2, 0, 120, 990, 1110)]
+    # it starts 10 late and ends 3 early: all of the 10 explain lateness; what one loses that starts
+    # 10 early is 10 less
+    instances = [(m, 0, "tp", "g", 50 * (m == 1), 0, False, True) for m in (0, 1, 2)]
+    windows = [(0, 0, 100, 1000, 1100, 80), (1, 0, 87, 1010, 1097, 0), (2, 0, 120, 990, 1110, 80)]
     rows = delays(ask, instances, windows, {0: 0, 1: 0, 2: 0})
-    assert [row[-2:] for row in rows] == [(0, 50), (10, 40), (0, 50)]
+    assert [row[-4:] for row in rows] == [(0, 0, 0, 0), (10, 70, 0, 40), (0, 0, 0, 0)]
 
 
 def test_ranks_delay_of_a_group_that_starts_earlier_than_usual(ask):
     # dp starts 10 before the others and ends 10 after them: 10 of what it is late are its own
     instances = [(m, 0, "tp", "g", 50, 0, False, True) for m in (0, 1, 2)]
     instances += [(m, 0, "dp", "g", 50, 0, False, True) for m in (3, 4)]
-    windows = [(m, 0, 100, 1000, 1100) for m in (0, 1, 2)]
-    windows += [(m, 0, 120, 990, 1110) for m in (3, 4)]
+    windows = [(m, 0, 100, 1000, 1100, 0) for m in (0, 1, 2)]
+    windows += [(m, 0, 120, 990, 1110, 30 * (m == 4)) for m in (3, 4)]
     rows = delays(ask, instances, windows, dict.fromkeys(range(5)))
     assert [row[3] for row in rows] == [50, 50, 50, 40, 40]
+    assert rows[3][-3:] == (20, 0, 20)
     # what ends as much earlier is only elsewhere in time
-    windows[3:] = [(m, 0, 100, 990, 1090) for m in (3, 4)]
+    windows[3:] = [(m, 0, 100, 990, 1090, 30 * (m == 4)) for m in (3, 4)]
     rows = delays(ask, instances, windows, dict.fromkeys(range(5)))
     assert [row[3] for row in rows] == [50] * 5
+    assert rows[3][-3:] == (30, 0, 30)
 
 
 def test_ranks_end_pair(ask):
@@ -717,6 +773,88 @@ def test_ranks_metric(ask):
     assert sorted(row[:2] + row[-1:] for row in waited) == sorted([*waits, (3, 7, 0)])
 
 
+def test_ranks_slower(ask):
+    # by itself, where the medians are 1 % of the shortest iteration apart, in most windows
+    busy = {0: (50, 50, 50, 58), 1: (51, 51, 51, 50), 2: (50, 50, 50, 50), 3: (90, 90, 90, 90)}
+    tables = {
+        "rank.fingerprint": (
+            "member_id BIGINT, group_id BIGINT",
+            [(0, 0), (1, 0), (2, 0), (3, 1)],
+        ),
+        "rank.member_window": (
+            "member_id BIGINT, iteration BIGINT, iteration_ns BIGINT, noncomm_busy_ns BIGINT, "
+            "compute_busy_ns BIGINT, launch_starved_ns BIGINT",
+            [(m, i, 100 + m, ns, 7, 50 - ns) for m, of in busy.items() for i, ns in enumerate(of)],
+        ),
+    }
+
+    def found(**variables):
+        return sorted(ask("ranks/slower", tables, **variables))
+
+    longer = [(0, "iteration", 1, 1.0), (0, "iteration", 2, 2.0)]
+    starved = [(0, "launch_starved", 0, 1.0), (0, "launch_starved", 2, 1.0)]
+    assert found() == [*longer, *starved, (0, "noncomm_busy", 1, 1.0)]
+    assert found(threshold_pct=1.1) == [(0, "iteration", 2, 2.0)]
+    assert (0, "noncomm_busy", 1, 1.0) not in found(repeat_pct=75.1)
+
+
+def test_ranks_straggler(ask):
+    columns = "iteration BIGINT, member_id BIGINT, caused_ns BIGINT"
+    rows = [(0, 1, 4), (1, 1, 8), (2, 1, 6), (3, None, None), (0, 2, 5), (1, 2, 5), (3, 0, 9)]
+    tables = {"rank.blame": (columns, rows)}
+    assert ask("ranks/straggler", tables) == [(1, 4, 3, 6.0)]
+    assert sorted(ask("ranks/straggler", tables, repeat_pct=50)) == [(1, 4, 3, 6.0), (2, 4, 2, 5.0)]
+    assert ask("ranks/straggler", tables, repeat_pct=75.1) == []
+
+
+def stage_loads(ask, *, blind=(), more=(), windows=()):
+    """Stages 0 (ranks 0, 1), 1 (rank 2) and 2 (rank 3); pp couples 0 and 1, pq 1 and 2."""
+    jitter = [
+        *[(0, 0, "pp", "g", 10, False), (0, 0, "pp", "g", 5, False), (0, 1, "pp", "g", 13, False)],
+        *[(0, 0, "dp", "g", 70, False), (1, 0, "dp", "g", 70, False), (1, 0, "pp", "h", 17, False)],
+        *[(2, 0, "pp", "g", 1, False), (2, 0, "pq", "g", 2, False), (2, 1, "pq", "g", 4, False)],
+        *[(2, 0, "pp", "h", 0, False), (3, 0, "pq", "g", 60, False), (3, 1, "pq", "g", 5, False)],
+        *more,
+    ]
+    exposed = {(0, 0): (100, 0), (3, 0): (9, 0), (3, 1): (0, 3)}
+    spans = [(0, 0, 10), (0, 1, 12), (1, 0, 20), (2, 0, 30), (2, 1, 32), (3, 0, 8), (3, 1, 8)]
+    tables = {
+        **members((0, 0, 0), (1, 0, 1), (2, 1, 2), (3, 2, 3), (4, None, 4)),
+        "rank.member_window": (
+            "member_id BIGINT, iteration BIGINT, iteration_ns BIGINT, noncomm_busy_ns BIGINT, "
+            "comm_exposed_ns BIGINT, comm_blocking_ns BIGINT",
+            [(m, i, 40 + m, ns, *exposed.get((m, i), (50, 0))) for m, i, ns in (*spans, *windows)],
+        ),
+        "rank.arrival_instance": (
+            "member_id BIGINT, iteration BIGINT, kind VARCHAR, name VARCHAR, "
+            "jitter_wait_ns BIGINT, is_apart BOOLEAN",
+            jitter,
+        ),
+        "rank.instance": (
+            "member_id BIGINT, kind VARCHAR, name VARCHAR",
+            [(row[0], *row[2:4]) for row in jitter],
+        ),
+        "rank.blind": ("member_id BIGINT, kind VARCHAR", list(blind)),
+    }
+    return sorted(ask("ranks/stage_load", tables))
+
+
+def test_ranks_stage_load(ask):
+    # stage 0: 15, 13 and 17; stage 1: 3 and 4; stage 2: 60 and 5, of which 9 and 3 are no loss of
+    # anybody else's; dp is inside a stage and does not count
+    rows = [(0, 40.0, 12.0, 15.0), (1, 42.0, 31.0, 3.5), (2, 43.0, 8.0, 6.0)]
+    assert stage_loads(ask) == rows
+    # instances whose members cannot have met count for nothing
+    assert stage_loads(ask, more=[(0, 0, "pp", "g", 30, True)]) == rows
+    # a window without such a collective counts 0
+    assert stage_loads(ask, windows=[(2, 2, 31)])[1][2:] == (31.0, 3.0)
+    # what one of the ranks waits in collectives across stages that match nothing is not known
+    assert [row[3] for row in stage_loads(ask, blind=[(1, "pp")])] == [None, 3.5, 6.0]
+    assert stage_loads(ask, blind=[(1, "dp")]) == rows
+    # nor of a rank that has none
+    assert [row[3] for row in stage_loads(ask, windows=[(4, 0, 9)])] == [15.0, 3.5, 6.0]
+
+
 def skewed(ask, windows, groups, p95=None, **variables):
     tables = {
         "rank.aligned_window": (
@@ -968,6 +1106,9 @@ def test_survey_communication(ask):
     assert [row[:1] + row[5:6] for row in found[7:]] == [(11, 9.0)]
 
 
+SLOWER = "group_id BIGINT, metric VARCHAR, member_id BIGINT, longer_ns DOUBLE"
+
+
 def groups(ask, windows, prints, **variables):
     """Windows: (member, iteration, iteration_ns, noncomm_ns); two more metrics follow from them."""
     tables = {
@@ -982,6 +1123,7 @@ def groups(ask, windows, prints, **variables):
             [(m, i, ns, busy, busy - 1, 5) for m, i, ns, busy in windows],
         ),
     }
+    tables["rank.slower"] = (SLOWER, ask("ranks/slower", tables, **variables))
     return ask("survey/groups", tables, **variables)
 
 
@@ -1002,8 +1144,8 @@ def test_survey_groups(ask):
     ]
     ranks = "rank 10, rank 11, rank 12"
     assert rows[0] == (
-        *("G0", None, "iteration", 3, ranks, 0.0001, "rank 10", 0.0001, "rank 10", 0.0001),
-        *(0.0, 0.0, None, 100.0, 4, "no spread"),
+        *("G0", None, "iteration", 3, ranks, 0.0001, "rank 10", 0.0001, None, 0.0001),
+        *(0.0, 0.0, None, None, 4, "no spread"),
     )
     assert rows[1] == (
         *("G0", None, "noncomm_busy", 3, ranks, 0.00005, "rank 10", 0.00005, "rank 11", 0.000051),
@@ -1185,6 +1327,7 @@ def test_survey_representatives(ask):
             [(m, ns * 1_000_000) for m, ns in windows],
         ),
         "rank.part": ("part VARCHAR, trace VARCHAR", [("p", "P.sqlite"), ("q", "Q.sqlite")]),
+        "rank.straggler": ("member_id BIGINT", []),
     }
     assert ask("survey/representatives", tables) == [
         (13, "rank 13", "slowest iteration of all sampled ranks", "G0", 40.0, 3, "P.sqlite"),
@@ -1194,6 +1337,9 @@ def test_survey_representatives(ask):
             *(30.0, 1, "Q.sqlite"),
         ),
     ]
+    # a straggler is typical only where there is nobody else
+    tables["rank.straggler"] = ("member_id BIGINT", [(1,), (6,), (7,)])
+    assert [row[0] for row in ask("survey/representatives", tables)] == [13, 12, 16]
 
 
 def test_survey_stages(ask):
@@ -1326,11 +1472,15 @@ VERDICT = {
     "instance": "member_id BIGINT, kind VARCHAR, name VARCHAR",
     "skew": "member_id BIGINT, peer_id BIGINT, longer_ns DOUBLE, earlier_start_ns DOUBLE, "
     "later_end_ns DOUBLE, judgement VARCHAR",
-    "match_set": "operations BIGINT, reason VARCHAR",
+    "match_set": "operations BIGINT, reason VARCHAR, kind VARCHAR, name VARCHAR, "
+    "collective VARCHAR",
+    "slower": SLOWER,
+    "stage_load": "stage BIGINT, iteration_ns DOUBLE, busy_ns DOUBLE, wait_ns DOUBLE",
     "matched": "kind VARCHAR, collective VARCHAR, jitter_wait_ns BIGINT, duration_ns BIGINT",
     "fingerprint": "member_id BIGINT, group_id BIGINT, fingerprint VARCHAR",
     "member_window": "member_id BIGINT, noncomm_busy_ns BIGINT, iteration_ns BIGINT",
 }
+STRAGGLER = "member_id BIGINT, windows BIGINT, n BIGINT, caused_ns DOUBLE"
 MS = 1_000_000
 THREE = members((0, 1, 0), (1, 1, 1), (2, 1, 2))
 
@@ -1338,8 +1488,11 @@ THREE = members((0, 1, 0), (1, 1, 1), (2, 1, 2))
 def verdict(ask, members=THREE, params=None, **rows):
     """The findings from the tables given; of the others only that all collectives match."""
     rows = {"match_set": [(1, None)], **rows}
+    rows["match_set"] = [(*row, None, None, None)[:5] for row in rows["match_set"]]
     tables = {f"rank.{name}": (columns, rows.get(name, [])) for name, columns in VERDICT.items()}
-    return ask("survey/verdict", members | tables, **(params or {}))
+    params = params or {}
+    tables["rank.straggler"] = (STRAGGLER, ask("ranks/straggler", tables, **params))
+    return ask("survey/verdict", members | tables, **params)
 
 
 def said(found, finding):
@@ -1643,22 +1796,101 @@ def test_survey_verdict_on_waiting(ask):
         assert found[1][-1].endswith("the rest is the transfer proxy.") == exact
 
 
+def test_survey_verdict_on_waiting_across_stages(ask):
+    # of a group across stages, 20 % and 90 % are the pipeline's; the other group of the kind counts
+    # as well, another kind does not
+    two = members((0, 0, 0), (1, 1, 1))
+    groups = [(0, "pp", "g"), (1, "pp", "g"), (0, "dp", "g"), (0, "pp", "h")]
+    rows = [("pp", "ar", 2, 10), ("pp", "sr", 9, 10), ("dp", "ar", 9, 10)]
+    found = said(verdict(ask, two, matched=rows, instance=groups), "waiting")
+    (sr, dp), (ar,) = found[:2], found[2:]
+    pipeline = "Its groups span stages, so the bubble and the schedule of the pipeline are in that:"
+    told = {row[-1].split(":")[0]: pipeline in row[-1] for row in found}
+    assert [told[f"Collectives of {what}"] for what in ("pp (ar)", "pp (sr)", "dp (ar)")] == [
+        *[True, True, False],
+    ]
+    assert "Look for the late member" in {sr[-1][15:17]: sr, dp[-1][15:17]: dp}["dp"][-1]
+    assert ar[-1].endswith("by itself it tells neither of a late member nor of bandwidth.")
+
+
+def test_survey_verdict_on_neighbours_in_one_group(ask):
+    four = members((0, 0, 0), (1, 1, 1), (2, 2, 2), (9, None, 0))
+    differ = "the counts of the members differ"
+
+    def told(stages, *sets):
+        groups = [(m, "pp", "g") for m in range(stages)]
+        return said(verdict(ask, four, match_set=sets, instance=groups), "unmatched")[0][-1]
+
+    advice = (
+        " pp g spans 3 stages: where they hand over to their neighbours by SendRecv, each pair of "
+        "neighbours needs a group of its own, told apart by stream or communicator."
+    )
+    some, other = (5, differ, "pp", "g", "SendRecv"), (9, None, "dp", "g", "AllReduce")
+    assert told(3, some) == (
+        f"No collective matches ({differ}): ranks are compared by totals only, and nothing is said "
+        f"about transfer or waiting.{advice}"
+    )
+    assert told(3, some, other) == (
+        f"5 of 14 operations of the groups match nothing, mostly because {differ}.{advice}"
+    )
+    for stages, sets in (
+        *[
+            (2, some),
+            (3, (5, differ, "pp", "g", "AllReduce")),
+            (3, (5, "a", "pp", "g", "SendRecv")),
+        ],
+        *[(3, (5, differ, "pp", "h", "SendRecv")), (3, (5, differ, "dp", "g", "SendRecv"))],
+    ):
+        assert advice[:5] not in told(stages, sets, other)
+
+
+def test_survey_verdict_on_slow_ranks_for_whom_nobody_waits(ask):
+    none = "No sampled rank is seen to hold the others up by more than 1 % of an iteration"
+    lag = [(0, "noncomm_busy", 1, 3 * MS), (0, "compute_busy", 1, 2 * MS)]
+    hosts = [(0, "launch_starved", m, (4 + m) * MS) for m in (0, 2)]
+    seen = ": what the others wait does not show it."
+    row = blamed(ask, None, slower=lag + hosts)
+    assert row == (
+        *("no straggler", None, None, 0.0),
+        f"{none}. But rank 11 is slower than the fastest of its group again and again, by 3 ms "
+        f"(noncomm_busy, result groups){seen}",
+    )
+    more = [*lag, (1, "compute_busy", 0, 4 * MS)]
+    rest = (
+        "But rank 10, rank 11 are slower than the fastest of their group again and again, by up to "
+        "4 ms (compute_busy, result groups)"
+    )
+    assert blamed(ask, None, slower=more)[-1] == f"{none}. {rest}{seen}"
+    # a host may only wait for its device
+    assert blamed(ask, None, slower=hosts, is_timed=False)[-1] == (
+        f"{none} (order of arrival inferred from durations). But rank 10, rank 12 are "
+        "launch-starved longer than the fastest of their group again and again, by up to 6 ms "
+        f"(result groups){seen}"
+    )
+    # where others are seen to wait nothing else is said of that
+    assert blamed(ask, 1, 0, slower=more)[-1].endswith(f"no rank is to blame. {rest}.")
+    # a longer iteration is told elsewhere, and of a straggler enough is said
+    assert "But" not in blamed(ask, None, slower=[(0, "iteration", 1, 3 * MS)])[-1]
+    assert "But" not in blamed(ask, 1, slower=lag)[-1]
+
+
 def test_survey_verdict_on_uneven_stages(ask):
+    coupled = [(m, "pp", "g") for m in (0, 1)] + [(2, "tp", "g"), (9, "tp", "g")]
     four = members((0, 0, 0), (1, 1, 1), (2, 2, 2), (9, None, 0))
 
-    coupled = [(m, "pp", "g") for m in (0, 1)] + [(2, "tp", "g"), (9, "tp", "g")]
+    def found(*busy, waits=(5, 3, 5), instance=coupled, **params):
+        rows = [
+            (stage, 100 * MS, ns * MS, None if wait is None else wait * MS)
+            for stage, (ns, wait) in enumerate(zip(busy, waits, strict=False))
+        ]
+        return verdict(ask, four, params=params, stage_load=rows, instance=instance)
 
-    def found(*busy, instance=coupled, **params):
-        rows = [(m, int(ns * MS)) for m, ns in zip((0, 1, 2, 9), busy, strict=False)]
-        rows += [(0, 0), (0, 900 * MS)]  # the median counts
-        rows = [(*row, 900 * MS) for row in rows]
-        return verdict(ask, four, params=params, member_window=rows, instance=instance)
-
-    (row,) = found(99, 101, 100, 500)
+    (row,) = found(99, 101, 100)
     assert row == (
         *("stage imbalance", None, 2.0, 2.0),
         "Stage 1 is the busiest (101 ms without communication), stage 0 the least (99 ms): the "
-        "others wait for the busiest.",
+        "others wait for the busiest, which waits least in the collectives across stages (5 ms in "
+        "stage 0, 3 ms in stage 1, 5 ms in stage 2).",
     )
     assert found(99.5, 100.5, 100) == []
     assert len(found(99.5, 100.5, 100, threshold_pct=0.9)) == 1
@@ -1671,6 +1903,25 @@ def test_survey_verdict_on_uneven_stages(ask):
     for busy, instance in (((99, 101, 100), []), ((99, 99, 101), coupled)):
         (row,) = found(*busy, instance=instance)
         assert row[4].endswith("with another stage, so whether others wait for it is not known.")
+    # nor is anything known where a stage has collectives across that match nothing
+    (row,) = found(99, 101, 100, waits=(5, 3, None))
+    assert "(99 ms). The collectives across stages do not all match, so whether" in row[4]
+    # the busiest waits itself: it is the other that is late, by more than 1 % of an iteration
+    (row,) = found(99, 101, 100, waits=(3, 5, 4))
+    assert row[4].endswith(
+        "stage 0 the least (99 ms), but the others wait for stage 0, which waits least in the "
+        "collectives across stages (3 ms in stage 0, 5 ms in stage 1, 4 ms in stage 2): look at "
+        "its host (launch-starved) first."
+    )
+    for waits, params in (((3, 4, 3), {}), ((3.5, 3, 3.5), {}), ((4, 5, 5), {})):
+        (row,) = found(99, 101, 100, waits=waits, **params)
+        assert row[4].endswith(" does not show who waits for whom."), waits
+    for waits, params, awaited in (
+        ((3, 4, 3), {"threshold_pct": 0.9}, "stage 0"),
+        ((4, 3, 3), {}, "the"),
+    ):
+        (row,) = found(99, 101, 100, waits=waits, **params)
+        assert f"the others wait for {awaited}" in row[4]
 
 
 def test_survey_verdict_orders_limits_first(ask):

@@ -23,7 +23,7 @@ from nsys_sql import partition, ranks, report_html, survey, survey_report, tasks
 from nsys_sql.cli import execute
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.options import Options
-from rankbuilder import EP, MS, TP, US, Run, grid, transformer
+from rankbuilder import DP, EP, MS, TP, US, Run, buckets, grid, pipeline, stages, transformer
 from simulator import SCENARIOS, Scenario, simulate_ranks
 
 ANCHOR = Options(anchor="nvtx:step *")
@@ -395,6 +395,98 @@ def test_a_bubble_makes_no_straggler_and_an_uneven_stage_is_told(longer_ns, tmp_
         assert not finding(found, "straggler") and not finding(found, "rotating")
         budgets = {(row["stage"], row["metric"]) for row in rows(found, "stages")}
         assert {(stage, "blocking") for stage in (0, 1)} < budgets
+
+
+def step_ms(truth, rank=0):
+    """The usual length of a step, of those in which the ranks do not only get into step."""
+    return statistics.median(e - s for (r, at), (s, e) in truth.windows.items() if r == rank) / MS
+
+
+@pytest.mark.parametrize("case", brief(1, ["slow", "late", "hardly", "even", "three of four"]))
+def test_what_collectives_beside_compute_cost_is_counted_once(case, tmp_path):
+    """Gradients in 16 buckets: each is late by more than the one before, the step by the last."""
+    slow, late = {"slow": (400, 0), "late": (0, 400), "hardly": (9, 0)}.get(case, (0, 0))
+    if case == "three of four":
+        program = buckets(16, slow=lambda rank, step: 400 * US if rank != 2 else 0)
+    else:
+        program = buckets(
+            16,
+            slow=lambda rank, step: slow * US if rank == 2 else 0,
+            late=lambda rank, step: late * US if rank == 2 else 0,
+        )
+    run = Run(4, {"dp0": (range(4), DP)}, program)
+    _, even = rankbuilder.simulate(replace(run, program=buckets(16)))
+    longer = step_ms(rankbuilder.write(run, tmp_path, per_host=True)) - step_ms(even)
+    with opened(tmp_path) as found:
+        lateness = [row for row in rows(found, "arrival") if row["rank"] == 2]
+        named = finding(found, "straggler") + finding(found, "rotating")
+        if case in ("slow", "late"):
+            assert longer == pytest.approx(0.4, rel=0.05)
+            assert lateness[0]["late_work_ms"] > 2  # what the buckets are late, all together
+            (row,) = named
+            assert row["rank"] == 2 and row["value_ms"] == pytest.approx(longer, rel=0.1)
+            computes = re.search(r"It computes ([\d.]+|no) (ms )?longer", row["statement"])[1]
+            assert "less than half" not in row["statement"]
+            assert ("look at its host" in row["statement"]) == (computes == "no")
+            assert computes == "no" or float(computes) == pytest.approx(0.4, rel=0.1)
+            assert (computes == "no") == (case == "late")
+            typical = [row["rank"] for row in rows(found, "representatives")][1:]
+            assert len(typical) == 1 and typical != [2]
+        else:
+            assert not named
+            (row,) = finding(found, "no straggler")
+            slower = "But rank 0, rank 1, rank 3 are slower than the fastest of their group"
+            assert (slower in row["statement"]) == (case == "three of four")
+
+
+@pytest.mark.parametrize("slow", brief(1, [0, 3, None]))
+def test_a_slow_rank_of_a_pipeline_is_found_in_spite_of_the_bubble(slow, tmp_path):
+    """Two stages with two replicas: all of them wait for their turns, and for the slow one."""
+    shape = Run(4, stages(2), pipeline(2), stages=(0, 0, 1, 1))
+    run = replace(shape, program=pipeline(2, slow=lambda rank: 1.4 if rank == slow else 1))
+    _, even = rankbuilder.simulate(shape)
+    longer = step_ms(rankbuilder.write(run, tmp_path, per_host=True)) - step_ms(even)
+    with opened(tmp_path) as found:
+        bubbles = [row["sendrecv_jitter_work_ms"] for row in rows(found, "pipeline")]
+        assert min(bubbles) > 0.5  # of every rank, the slow one included
+        (waiting,) = [row for row in finding(found, "waiting") if "SendRecv" in row["statement"]]
+        assert waiting["share_pct"] > 90 and "the bubble" in waiting["statement"]
+        named = finding(found, "straggler")
+        assert [row["rank"] for row in named] == ([] if slow is None else [slow])
+        repeats = {
+            row["slow"]
+            for row in rows(found, "groups")
+            if row["metric"] == "noncomm_busy" and row["pattern"] == "repeats"
+        }
+        assert repeats == {f"rank {row['rank']}" for row in named}
+        uneven = finding(found, "stage imbalance")
+        assert len(uneven) == len(named) and not finding(found, "rotating")
+        for row in named:
+            assert longer > 0.6 and row["value_ms"] == pytest.approx(longer, rel=0.1)
+            assert f"Stage {slow // 2} is the busiest" in uneven[0]["statement"]
+            assert "the others wait for the busiest" in uneven[0]["statement"]
+
+
+@pytest.mark.parametrize(
+    ("late", "awaited"), brief(1, [(600 * US, "stage 0,"), (0, "the busiest,")])
+)
+def test_the_stage_that_is_waited_for_need_not_be_the_busiest(late, awaited, tmp_path):
+    """Stage 1 computes 0.2 ms more than stage 0, whose host may be 0.6 ms late in every step."""
+
+    def program(rank, step):
+        handover = ("collective", "SendRecv", 10 * US, "pp0")
+        work = ("compute", "gemm", (1000 + 200 * rank) * US)
+        return [("host", late), work, handover] if rank == 0 else [handover, work]
+
+    run = Run(2, {"pp0": ([0, 1], TP)}, program, steps=6, stages=(0, 1))
+    rankbuilder.write(run, tmp_path, per_host=True)
+    with opened(tmp_path) as found:
+        (row,) = finding(found, "stage imbalance")
+        assert row["statement"].startswith("Stage 1 is the busiest (1.2 ms")
+        assert f"the others wait for {awaited} which waits least" in row["statement"]
+        assert ("look at its host" in row["statement"]) == (late > 0)
+        last = {row["rank"]: row["last_pct"] for row in rows(found, "arrival")}
+        assert last[0 if late else 1] > 80
 
 
 def test_unequal_counts_and_missing_windows_are_unmatched_and_counted(tmp_path):

@@ -325,7 +325,7 @@ FILES = [
     Torture("device-null", lambda path: path.symlink_to("/dev/null"), words="not a regular file"),
     Torture("other-database", other_database, words="no table of Nsight Systems"),
     Torture("empty-database", edited("VACUUM", start=lambda p: sqlite3.connect(p).close() or p)),
-    Torture("no-cuda", no_cuda, codes=(4,), words="matches nothing"),
+    Torture("no-cuda", no_cuda, codes=(4,), words="no device operation"),
     *(
         Torture(f"truncated-{share}", truncated(share), words="is truncated")
         for share in (0.001, 0.1, 0.37, 0.5, 0.75, 0.98, 0.9999)

@@ -1,18 +1,26 @@
 -- delay — how much does each rank hold others up in each window, beyond what held it up itself?
 --
--- Lateness at collectives less the rank's own jitter wait: whoever was kept by another group and is
--- late only therefore is no cause. One delay is seen again in every group that follows, so of the
--- groups of a rank only the one counts in which it is latest. Stages of a pipeline come to their
--- hand-overs at different times however even they are: a group across stages tells what held a rank
--- up, never that it is late. A window that starts later than usual explains lateness, too, unless it
--- ends later as well: start skew is no straggling (pitfall 23). And whoever waits for members whose
--- windows merely began early waits for nobody's fault: so much of a group's lateness, once in a
--- window, is as the early start of the member that lateness is measured from. Instances whose
--- members cannot have met say nothing.
+-- Two figures bound it, and the lesser counts. One is its lateness at the collectives of a group,
+-- summed: right where each of them holds compute up, too much where they run beside compute and
+-- one delay is seen again in all that follow. The other is what the usual member of the group
+-- loses more than it does: time in which communication runs alone, or that compute spends waiting
+-- for it. What all of them have, as the transfer and the bubble of a pipeline, cancels out, and so
+-- does what a rank lost itself and only passed on. What it waited itself, beyond the least that a
+-- member loses, is taken off. What its collectives take longer than those of the usual member,
+-- other than as matched waits (a slow link, members that are not known), is not known to have held
+-- it up. Of its groups the one counts in which it causes most.
+--
+-- Stages of a pipeline come to their hand-overs at different times however even they are: a group
+-- across stages tells what held a rank up, never that it is late. A window that starts later than
+-- usual explains lateness, too, unless it ends later as well: start skew is no straggling (pitfall
+-- 23). And whoever waits for members whose windows merely began early waits for nobody's fault: so
+-- much less is a group late, once in a window, as the member began early that lateness is measured
+-- from, and so much less each of them lost. Instances whose members cannot have met say nothing.
 --
 -- @grain  one row per rank and window with matched collectives of a group inside one stage
--- @reads  rank.arrival_instance, rank.aligned_window, rank.member
--- @pitfall 23
+-- @reads  rank.arrival_instance, rank.instance, rank.aligned_window, rank.member_window,
+--         rank.member
+-- @pitfall 1, 7, 23
 WITH staged AS (
     SELECT i.*, m.stage
     FROM rank.arrival_instance AS i
@@ -39,65 +47,104 @@ typical AS (
     WHERE w.member_id IN (SELECT member_id FROM inside)
     GROUP BY w.iteration
 ),
--- a window that starts early and does not end so much earlier; in the order of arrivals
-head_start AS (
+worked AS (
+    SELECT member_id, iteration, sum(duration_ns)::BIGINT AS ns
+    FROM rank.instance
+    GROUP BY member_id, iteration
+),
+waited AS (
     SELECT
-        a.kind,
-        a.name,
-        a.iteration,
+        member_id,
+        iteration,
+        sum(jitter_wait_ns)::BIGINT AS jitter_wait_ns,
+        count(*) AS instances,
+        count(*) FILTER (WHERE is_last) AS last_count,
+        bool_and(is_timed) AS is_timed,
+    FROM staged
+    GROUP BY member_id, iteration
+),
+per_window AS (
+    SELECT
+        w.member_id,
+        w.iteration,
+        w.iteration_ns,
+        x.jitter_wait_ns,
+        x.instances,
+        x.last_count,
+        x.is_timed,
         -- greatest skips NULLs: 0 where clocks are not aligned and nothing is known
-        -quantile_disc(
-            -greatest(0, (t.start_ns - w.start_ns) - greatest(0, t.end_ns - w.end_ns)), 0.5
-        ) AS early_ns,
-    FROM (SELECT DISTINCT kind, name, iteration, member_id FROM staged) AS a
-    INNER JOIN rank.aligned_window AS w
-        ON w.member_id = a.member_id AND w.iteration = a.iteration
-    LEFT JOIN typical AS t ON t.iteration = a.iteration
-    GROUP BY a.kind, a.name, a.iteration
+        greatest(0, (w.start_ns - t.start_ns) - greatest(0, w.end_ns - t.end_ns)) AS late_start_ns,
+        -- a window that starts early and does not end so much earlier
+        greatest(0, (t.start_ns - w.start_ns) - greatest(0, t.end_ns - w.end_ns)) AS early_ns,
+        greatest(0, greatest(b.comm_exposed_ns, b.comm_blocking_ns) - early_ns) AS lost_ns,
+        k.ns - x.jitter_wait_ns AS other_ns,
+    FROM waited AS x
+    INNER JOIN worked AS k ON k.member_id = x.member_id AND k.iteration = x.iteration
+    INNER JOIN rank.aligned_window AS w ON w.member_id = x.member_id AND w.iteration = x.iteration
+    INNER JOIN rank.member_window AS b ON b.member_id = x.member_id AND b.iteration = x.iteration
+    LEFT JOIN typical AS t ON t.iteration = x.iteration
 ),
 per_group AS (
     SELECT
         i.member_id,
         i.iteration,
-        g.is_across,
-        CASE
-            WHEN g.is_across THEN 0
-            ELSE greatest(0, sum(i.late_ns) - any_value(h.early_ns))
-        END::BIGINT AS late_ns,
-        sum(i.jitter_wait_ns)::BIGINT AS jitter_wait_ns,
-        count(*) AS instances,
-        count(*) FILTER (WHERE i.is_last) AS last_count,
-        bool_and(i.is_timed) AS is_timed,
+        i.kind,
+        i.name,
+        sum(i.late_ns)::BIGINT AS late_ns,
     FROM staged AS i
     INNER JOIN spanned AS g ON g.kind = i.kind AND g.name = i.name
-    LEFT JOIN head_start AS h
-        ON h.kind = i.kind AND h.name = i.name AND h.iteration = i.iteration
-    GROUP BY i.member_id, i.iteration, i.kind, i.name, g.is_across
+    WHERE NOT g.is_across
+    GROUP BY i.member_id, i.iteration, i.kind, i.name
 ),
-summed AS (
+beside AS (
+    SELECT
+        w.*,
+        g.kind,
+        g.name,
+        -- in the order of arrivals: of the lower middle one, as it comes
+        greatest(0, g.late_ns + quantile_disc(-w.early_ns, 0.5) OVER mates) AS late_ns,
+        min(w.lost_ns) OVER mates AS least_ns,
+        -- of an even number the upper middle: of two that is the other one
+        -quantile_disc(-w.lost_ns, 0.5) OVER mates AS usual_ns,
+        greatest(0, w.lost_ns - greatest(
+            0, w.other_ns - quantile_disc(w.other_ns, 0.5) OVER mates
+        )) AS own_ns,
+    FROM per_group AS g
+    INNER JOIN per_window AS w ON w.member_id = g.member_id AND w.iteration = g.iteration
+    WINDOW mates AS (PARTITION BY g.kind, g.name, g.iteration)
+),
+weighed AS (
+    SELECT
+        *,
+        greatest(0, usual_ns - own_ns) AS lost_more_ns,
+        greatest(0, least(jitter_wait_ns, own_ns - least_ns)) AS held_ns,
+        least(late_ns, lost_more_ns) - held_ns - late_start_ns AS caused_ns,
+    FROM beside
+),
+most AS (
     SELECT
         member_id,
         iteration,
         max(late_ns) AS late_ns,
-        sum(jitter_wait_ns)::BIGINT AS jitter_wait_ns,
-        sum(instances)::BIGINT AS instances,
-        sum(last_count)::BIGINT AS last_count,
-        bool_and(is_timed) AS is_timed,
-    FROM per_group
+        arg_max(
+            {'lost': lost_more_ns, 'held': held_ns, 'caused': caused_ns},
+            (caused_ns, late_ns, kind, name)
+        ) AS told,
+    FROM weighed
     GROUP BY member_id, iteration
-    HAVING bool_or(NOT is_across)
 )
 SELECT
-    s.member_id,
-    s.iteration,
+    w.member_id,
+    w.iteration,
     w.iteration_ns,
-    s.late_ns,
-    s.jitter_wait_ns,
-    s.instances,
-    s.last_count,
-    s.is_timed,
-    greatest(0, (w.start_ns - t.start_ns) - greatest(0, w.end_ns - t.end_ns)) AS late_start_ns,
-    s.late_ns - s.jitter_wait_ns - late_start_ns AS caused_ns,
-FROM summed AS s
-INNER JOIN rank.aligned_window AS w ON w.member_id = s.member_id AND w.iteration = s.iteration
-LEFT JOIN typical AS t ON t.iteration = s.iteration;
+    m.late_ns::BIGINT AS late_ns,
+    w.jitter_wait_ns,
+    w.instances,
+    w.last_count,
+    w.is_timed,
+    w.late_start_ns,
+    m.told.lost::BIGINT AS lost_ns,
+    m.told.held::BIGINT AS held_ns,
+    m.told.caused::BIGINT AS caused_ns,
+FROM most AS m
+INNER JOIN per_window AS w ON w.member_id = m.member_id AND w.iteration = m.iteration;

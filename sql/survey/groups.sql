@@ -2,13 +2,12 @@
 --
 -- Ranks compare inside one declared stage and one fingerprint only (pitfall 4). In a synchronous
 -- run all iterations take equally long, so the time without communication is compared beside the
--- iteration: there a slow rank shows. It repeats where the same ranks, one or several, are slower than
--- the fastest in most iterations that they have in common with it.
+-- iteration: there a slow rank shows. It repeats where the same ranks, one or several, are slower
+-- than the fastest in most iterations that they have in common with it (repeat_pct, 75 %).
 --
 -- @grain  one row per group and metric
--- @reads  rank.member, rank.fingerprint, rank.member_window
+-- @reads  rank.member, rank.fingerprint, rank.member_window, rank.slower
 -- @param  threshold_pct DOUBLE = 1 [0, 100] share of the metric from which a spread counts
--- @param  repeat_pct DOUBLE = 75 [0, 100] share of the iterations from which a slow rank repeats
 -- @column group VARCHAR - ranks of one stage and one fingerprint
 -- @column stage BIGINT - declared stage
 -- @column metric VARCHAR - iteration, noncomm_busy, compute_busy or launch_starved
@@ -17,19 +16,17 @@
 -- @column median_ms DOUBLE ms median of the ranks' medians
 -- @column fastest VARCHAR - rank with the least median
 -- @column fastest_ms DOUBLE ms its median
--- @column slowest VARCHAR - rank with the greatest median
--- @column slowest_ms DOUBLE ms its median
+-- @column slowest VARCHAR - rank with the greatest median, NULL where all have the same
+-- @column slowest_ms DOUBLE ms greatest median
 -- @column spread_ms DOUBLE ms slowest less fastest
 -- @column spread_pct DOUBLE pct of the fastest iteration of the group
 -- @column slow VARCHAR - ranks slower than the fastest by the threshold, again and again
--- @column slowest_in_pct DOUBLE pct iterations in which nobody is slower than the slowest rank
+-- @column slowest_in_pct DOUBLE pct iterations in which nobody is slower than the slowest
 -- @column n BIGINT - iterations that the slowest rank and another have
 -- @column pattern VARCHAR - repeats, rotates, no spread or alone
 -- @pitfall 3, 4
 WITH params AS (
-    SELECT
-        coalesce(getvariable('threshold_pct'), 1)::DOUBLE AS threshold_pct,
-        coalesce(getvariable('repeat_pct'), 75)::DOUBLE AS repeat_pct,
+    SELECT coalesce(getvariable('threshold_pct'), 1)::DOUBLE AS threshold_pct
 ),
 valued AS (
     SELECT
@@ -100,28 +97,11 @@ repeated AS (
     WHERE i.ranks > 1
     GROUP BY g.group_id, g.seq
 ),
-slower AS (
-    SELECT
-        i.group_id,
-        i.seq,
-        i.member_id,
-        100 * avg((100 * (i.ns - z.ns) >= p.threshold_pct * g.iteration_ns)::BIGINT) AS pct,
-    FROM per_group AS g
-    CROSS JOIN params AS p
-    INNER JOIN per_iteration AS i ON i.group_id = g.group_id AND i.seq = g.seq
-    INNER JOIN per_iteration AS z
-        ON z.seq = g.seq AND z.member_id = g.fastest_id AND z.iteration = i.iteration
-    WHERE i.member_id <> g.fastest_id
-      AND 100 * (g.slowest_ns - g.fastest_ns) >= p.threshold_pct * g.iteration_ns
-    GROUP BY i.group_id, i.seq, i.member_id
-),
 slow AS (
-    SELECT w.group_id, w.seq, string_agg(m.label, ', ' ORDER BY m.member_id) AS ranks
-    FROM slower AS w
-    CROSS JOIN params AS p
+    SELECT w.group_id, w.metric, string_agg(m.label, ', ' ORDER BY m.member_id) AS ranks
+    FROM rank.slower AS w
     INNER JOIN rank.member AS m ON m.member_id = w.member_id
-    WHERE w.pct >= p.repeat_pct
-    GROUP BY w.group_id, w.seq
+    GROUP BY w.group_id, w.metric
 )
 SELECT
     'G' || g.group_id AS "group",
@@ -132,12 +112,13 @@ SELECT
     g.median_ns / 1e6 AS median_ms,
     f.label AS fastest,
     g.fastest_ns / 1e6 AS fastest_ms,
-    s.label AS slowest,
+    -- of equals none is the slowest
+    CASE WHEN g.slowest_ns > g.fastest_ns THEN s.label END AS slowest,
     g.slowest_ns / 1e6 AS slowest_ms,
     (g.slowest_ns - g.fastest_ns) / 1e6 AS spread_ms,
     100 * (g.slowest_ns - g.fastest_ns) / nullif(g.iteration_ns, 0) AS spread_pct,
     w.ranks AS slow,
-    r.slowest_in_pct,
+    CASE WHEN g.slowest_ns > g.fastest_ns THEN r.slowest_in_pct END AS slowest_in_pct,
     coalesce(r.n, 0) AS n,
     CASE
         WHEN g.rank_count = 1 THEN 'alone'
@@ -148,7 +129,7 @@ SELECT
 FROM per_group AS g
 CROSS JOIN params AS p
 LEFT JOIN repeated AS r ON r.group_id = g.group_id AND r.seq = g.seq
-LEFT JOIN slow AS w ON w.group_id = g.group_id AND w.seq = g.seq
+LEFT JOIN slow AS w ON w.group_id = g.group_id AND w.metric = g.metric
 INNER JOIN rank.member AS f ON f.member_id = g.fastest_id
 INNER JOIN rank.member AS s ON s.member_id = g.slowest_id
 ORDER BY g.group_id, g.seq;

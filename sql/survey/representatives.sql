@@ -1,11 +1,12 @@
 -- representatives — which ranks should be looked at one by one?
 --
--- Declared, not chosen silently: the rank with the slowest iteration of all, and of every stage and
--- fingerprint the rank whose iteration lies closest to the median of its group. Rank 0 is not
--- representative by itself (pitfall 3).
+-- Declared, not chosen silently: the rank with the slowest iteration of all, and of every stage
+-- and fingerprint the rank whose iteration lies closest to the median of its group. A straggler is
+-- typical only where there is nobody else: in a synchronous run all iterations are as long as its
+-- own. Rank 0 is not representative by itself (pitfall 3).
 --
 -- @grain  one row per reason
--- @reads  rank.member, rank.fingerprint, rank.member_window, rank.part
+-- @reads  rank.member, rank.fingerprint, rank.member_window, rank.part, rank.straggler
 -- @column rank BIGINT - rank as declared, NULL unknown
 -- @column label VARCHAR - rank, or what stands for it where it is unknown
 -- @column reason VARCHAR - why this one
@@ -33,9 +34,10 @@ chosen AS (
         t.group_id,
         'typical of stage ' || coalesce(any_value(t.stage)::VARCHAR, '(unknown)')
         || ', fingerprint group G' || t.group_id,
-        arg_min(t.member_id, (abs(t.ns - m.ns), t.member_id)),
+        arg_min(t.member_id, (s.member_id IS NOT NULL, abs(t.ns - m.ns), t.member_id)),
     FROM typical AS t
     INNER JOIN middle AS m ON m.group_id = t.group_id
+    LEFT JOIN rank.straggler AS s ON s.member_id = t.member_id
     GROUP BY t.group_id
 )
 SELECT

@@ -1,18 +1,21 @@
 -- verdict — what do the sampled ranks say, and what can they not say?
 --
 -- One statement a row, the limits first. A rank is a straggler where it holds the others up, beyond
--- what held it up itself, in most windows: all that do so are named, the worst first. Where the
--- culprit changes from window to window nobody is blamed, nor is anybody by collectives whose
--- members count other steps. A rank that waited in collectives that match nothing may be late by
--- another's fault: then both are told. A window that is longer because it starts earlier is start skew and no
--- straggler (pitfall 23). Only sampled ranks are named: one that was not captured may be the true
+-- what held it up itself, in most windows (repeat_pct, 75 %): all that do so are named, the worst
+-- first. Where the culprit changes from window to window nobody is blamed, nor is anybody by
+-- collectives whose members count other steps. A rank that is slower than its peers while nobody is
+-- seen to wait for it is told as such. A rank that waited in collectives that match nothing may be
+-- late by another's fault: then both are told. A window that is longer because it starts earlier is
+-- start skew and no straggler (pitfall 23). Waiting in a group across stages is the bubble and the
+-- schedule of a pipeline; which stage the others wait for is told by what each waits there, not by
+-- what it computes. Only sampled ranks are named: one that was not captured may be the true
 -- straggler (pitfall 24).
 --
 -- @grain  one row per statement
--- @reads  rank.scope, rank.member, rank.aligned, rank.off_step, rank.blame, rank.blind, rank.skew,
---         rank.match_set, rank.instance, rank.matched, rank.fingerprint, rank.member_window
+-- @reads  rank.scope, rank.member, rank.aligned, rank.off_step, rank.blame, rank.straggler,
+--         rank.slower, rank.blind, rank.skew, rank.match_set, rank.instance, rank.matched,
+--         rank.fingerprint, rank.member_window, rank.stage_load
 -- @param  threshold_pct DOUBLE = 1 [0, 100] share of an iteration from which a delay counts
--- @param  repeat_pct DOUBLE = 75 [0, 100] share of the windows from which a straggler repeats
 -- @column finding VARCHAR - scope, provisional, alignment, straggler, rotating, start_skew, ...
 -- @column rank BIGINT - rank it is about, NULL about several or unknown
 -- @column value_ms DOUBLE ms how much, per iteration; NULL where it is no time
@@ -20,9 +23,7 @@
 -- @column statement VARCHAR - what can be said
 -- @pitfall 3, 4, 23, 24
 WITH params AS (
-    SELECT
-        coalesce(getvariable('threshold_pct'), 1)::DOUBLE AS threshold_pct,
-        coalesce(getvariable('repeat_pct'), 75)::DOUBLE AS repeat_pct,
+    SELECT coalesce(getvariable('threshold_pct'), 1)::DOUBLE AS threshold_pct
 ),
 per_window AS (
     SELECT
@@ -42,15 +43,6 @@ windows AS (
         bool_and(is_timed) AS is_timed,
     FROM per_window
 ),
-straggler AS (
-    SELECT b.member_id, any_value(w.n) AS windows, count(*) AS n, median(b.caused_ns) AS caused_ns
-    FROM rank.blame AS b
-    CROSS JOIN windows AS w
-    CROSS JOIN params AS p
-    WHERE b.member_id IS NOT NULL
-    GROUP BY b.member_id, p.repeat_pct
-    HAVING 100 * count(*) >= p.repeat_pct * any_value(w.n)
-),
 busy AS (
     SELECT
         m.member_id,
@@ -65,7 +57,7 @@ usual_busy AS (
     SELECT m.stage, median(w.noncomm_busy_ns) AS busy_ns
     FROM rank.member AS m
     INNER JOIN rank.member_window AS w ON w.member_id = m.member_id
-    WHERE m.member_id NOT IN (SELECT member_id FROM straggler)
+    WHERE m.member_id NOT IN (SELECT member_id FROM rank.straggler)
     GROUP BY m.stage
 ),
 busier AS (
@@ -84,8 +76,9 @@ suspect AS (
     SELECT
         s.member_id,
         string_agg(b.name, ', ' ORDER BY b.ns DESC, b.name) FILTER (WHERE b.is_alone) AS unsampled,
-        string_agg(b.name, ', ' ORDER BY b.ns DESC, b.name) FILTER (WHERE NOT b.is_alone) AS unmatched,
-    FROM straggler AS s
+        string_agg(b.name, ', ' ORDER BY b.ns DESC, b.name) FILTER (WHERE NOT b.is_alone)
+            AS unmatched,
+    FROM rank.straggler AS s
     INNER JOIN rank.blind AS b ON b.member_id = s.member_id
     LEFT JOIN busier AS k ON k.member_id = s.member_id
     WHERE coalesce(2 * k.more_ns < s.caused_ns, true)
@@ -101,11 +94,68 @@ off_clock AS (
       AND a.member_id NOT IN (SELECT member_id FROM rank.off_step)
 ),
 spanning AS (
-    SELECT list(DISTINCT m.stage) AS stages
+    SELECT i.kind, i.name, list(DISTINCT m.stage) AS stages
     FROM (SELECT DISTINCT member_id, kind, name FROM rank.instance) AS i
     INNER JOIN rank.member AS m ON m.member_id = i.member_id
     GROUP BY i.kind, i.name
     HAVING min(m.stage) < max(m.stage)
+),
+-- hand-overs of neighbours in a group of all stages: the ends of the pipeline have fewer of them
+chained AS (
+    SELECT s.kind, g.name, len(g.stages) AS stages
+    FROM (
+        SELECT DISTINCT kind, name FROM rank.match_set
+        WHERE collective = 'SendRecv' AND reason = 'the counts of the members differ'
+    ) AS s
+    INNER JOIN spanning AS g ON g.kind = s.kind AND g.name = s.name
+    WHERE len(g.stages) > 2
+),
+-- of each rank the metric in which it is most; a late host may be one that waits for its device
+lagging AS (
+    SELECT
+        s.metric = 'launch_starved' AS is_host,
+        s.member_id,
+        any_value(m.label) AS label,
+        max(s.longer_ns) AS longer_ns,
+        arg_max(s.metric, (s.longer_ns, s.metric)) AS metric,
+    FROM rank.slower AS s
+    INNER JOIN rank.member AS m ON m.member_id = s.member_id
+    WHERE s.metric <> 'iteration'
+    GROUP BY is_host, s.member_id
+),
+unseen AS (
+    SELECT
+        count(*) AS n,
+        '. But ' || string_agg(label, ', ' ORDER BY member_id)
+        || CASE WHEN count(*) = 1 THEN ' is ' ELSE ' are ' END
+        || CASE WHEN any_value(is_host) THEN 'launch-starved longer' ELSE 'slower' END
+        || ' than the fastest of ' || CASE WHEN count(*) = 1 THEN 'its' ELSE 'their' END
+        || ' group again and again, by ' || CASE WHEN count(*) = 1 THEN '' ELSE 'up to ' END
+        || printf('%.3g', max(longer_ns) / 1e6) || ' ms ('
+        || CASE WHEN any_value(is_host) THEN '' ELSE arg_max(metric, (longer_ns, metric)) || ', ' END
+        || 'result groups)' AS told,
+    FROM lagging
+    -- what they compute tells more
+    WHERE NOT is_host OR NOT EXISTS (FROM lagging WHERE NOT is_host)
+),
+load AS (
+    SELECT
+        count(*) AS n,
+        arg_max(stage, (busy_ns, -stage)) AS busiest,
+        max(busy_ns) AS most_ns,
+        arg_max(wait_ns, (busy_ns, -stage)) AS busiest_wait_ns,
+        arg_min(stage, (busy_ns, stage)) AS idlest,
+        min(busy_ns) AS least_ns,
+        arg_min(wait_ns, (busy_ns, stage)) AS idlest_wait_ns,
+        arg_min(stage, (wait_ns, stage)) AS awaited,
+        min(wait_ns) AS least_wait_ns,
+        avg(busy_ns) AS busy_ns,
+        median(iteration_ns) AS iteration_ns,
+        bool_and(wait_ns IS NOT NULL) AS is_known,
+        string_agg(
+            printf('%.3g', wait_ns / 1e6) || ' ms in stage ' || stage, ', ' ORDER BY stage
+        ) AS waits,
+    FROM rank.stage_load
 ),
 said AS (
     SELECT 0 AS seq, 0::BIGINT AS member_id, 'scope' AS finding, NULL::BIGINT AS rank,
@@ -182,11 +232,19 @@ said AS (
             WHEN count(*) = 0
                 THEN 'No group of collectives is known: ranks are compared by totals only.'
             WHEN count(*) FILTER (WHERE reason IS NULL) = 0
-                THEN 'No collective matches (' || mode(reason ORDER BY reason) || '): ranks are compared by '
-                || 'totals only, and nothing is said about transfer or waiting.'
+                THEN 'No collective matches (' || mode(reason ORDER BY reason) || '): ranks are '
+                || 'compared by totals only, and nothing is said about transfer or waiting.'
             ELSE sum(operations) FILTER (WHERE reason IS NOT NULL) || ' of ' || sum(operations)
-                || ' operations of the groups match nothing, mostly because ' || mode(reason ORDER BY reason) || '.'
-        END
+                || ' operations of the groups match nothing, mostly because '
+                || mode(reason ORDER BY reason) || '.'
+        END || coalesce((
+            SELECT ' ' || kind || ' ' || name || ' spans ' || stages || ' stages: where they hand '
+                || 'over to their neighbours by SendRecv, each pair of neighbours needs a group '
+                || 'of its own, told apart by stream or communicator.'
+            FROM chained
+            ORDER BY stages DESC, kind, name
+            LIMIT 1
+        ), '')
     FROM rank.match_set
     HAVING count(*) = 0 OR count(*) FILTER (WHERE reason IS NOT NULL) > 0
     UNION ALL
@@ -221,7 +279,7 @@ said AS (
             ELSE ''
         END
         || CASE WHEN w.is_timed THEN '.' ELSE ' (order of arrival inferred from durations).' END
-    FROM straggler AS s
+    FROM rank.straggler AS s
     CROSS JOIN windows AS w
     CROSS JOIN params AS p
     INNER JOIN rank.member AS m ON m.member_id = s.member_id
@@ -248,14 +306,22 @@ said AS (
             WHEN w.blamed > 0
                 THEN 'A rank holds the others up in ' || w.blamed || ' of ' || w.n
                 || ' windows only: no straggler'
+            WHEN u.n > 0
+                THEN 'No sampled rank is seen to hold the others up by more than '
+                || printf('%g', p.threshold_pct) || ' % of an iteration'
             ELSE 'No sampled rank holds the others up by more than '
                 || printf('%g', p.threshold_pct) || ' % of an iteration'
-        END || CASE
-            WHEN w.is_timed THEN '.' ELSE ' (order of arrival inferred from durations).'
+        END
+        || CASE WHEN w.is_timed THEN '' ELSE ' (order of arrival inferred from durations)' END
+        || coalesce(u.told, '')
+        || CASE
+            WHEN u.n > 0 AND w.blamed = 0 THEN ': what the others wait does not show it.'
+            ELSE '.'
         END
     FROM windows AS w
     CROSS JOIN params AS p
-    WHERE w.n > 0 AND NOT EXISTS (FROM straggler)
+    CROSS JOIN unseen AS u
+    WHERE w.n > 0 AND NOT EXISTS (FROM rank.straggler)
     UNION ALL
     SELECT 5, s.member_id, CASE
             WHEN s.judgement = 'longer, clocks not aligned' THEN 'longer' ELSE s.judgement
@@ -285,6 +351,9 @@ said AS (
         'Collectives of ' || x.kind || ' (' || x.collective || '): '
         || printf('%.3g', 100 * sum(x.jitter_wait_ns) / sum(x.duration_ns))
         || ' % of the time in matched instances is jitter wait' || CASE
+            WHEN x.kind IN (SELECT kind FROM spanning)
+                THEN '. Its groups span stages, so the bubble and the schedule of the pipeline '
+                || 'are in that: by itself it tells neither of a late member nor of bandwidth.'
             WHEN 2 * sum(x.jitter_wait_ns) > sum(x.duration_ns)
                 THEN '. Look for the late member or uneven load, not for bandwidth.'
             ELSE ', the rest is the transfer proxy' || CASE
@@ -296,27 +365,30 @@ said AS (
     GROUP BY x.kind, x.collective
     HAVING sum(x.duration_ns) > 0
     UNION ALL
-    SELECT 7, 0, 'stage imbalance', NULL, (max(busy_ns) - min(busy_ns)) / 1e6,
-        100 * (max(busy_ns) - min(busy_ns)) / nullif(avg(busy_ns), 0),
-        'Stage ' || arg_max(stage, (busy_ns, -stage)) || ' is the busiest ('
-        || printf('%.3g', max(busy_ns) / 1e6) || ' ms without communication), stage '
-        || arg_min(stage, (busy_ns, stage)) || ' the least (' || printf('%.3g', min(busy_ns) / 1e6)
-        || ' ms)' || CASE
-            WHEN EXISTS (FROM spanning AS g WHERE list_contains(g.stages, arg_max(stage, (busy_ns, -stage))))
-                THEN ': the others wait for the busiest.'
-            ELSE '. No collective that the mapping names couples it with another stage, so whether '
-                || 'others wait for it is not known.'
+    SELECT 7, 0, 'stage imbalance', NULL, (l.most_ns - l.least_ns) / 1e6,
+        100 * (l.most_ns - l.least_ns) / nullif(l.busy_ns, 0),
+        'Stage ' || l.busiest || ' is the busiest (' || printf('%.3g', l.most_ns / 1e6)
+        || ' ms without communication), stage ' || l.idlest || ' the least ('
+        || printf('%.3g', l.least_ns / 1e6) || ' ms)' || CASE
+            WHEN NOT EXISTS (FROM spanning WHERE list_contains(stages, l.busiest))
+                THEN '. No collective that the mapping names couples it with another stage, so '
+                || 'whether others wait for it is not known.'
+            WHEN NOT l.is_known
+                THEN '. The collectives across stages do not all match, so whether others wait '
+                || 'for it is not known.'
+            WHEN 100 * (l.busiest_wait_ns - l.least_wait_ns) > p.threshold_pct * l.iteration_ns
+                THEN ', but the others wait for stage ' || l.awaited || ', which waits least in '
+                || 'the collectives across stages (' || l.waits || '): look at its host '
+                || '(launch-starved) first.'
+            WHEN 2 * (l.idlest_wait_ns - l.busiest_wait_ns) >= l.most_ns - l.least_ns
+                THEN ': the others wait for the busiest, which waits least in the collectives '
+                || 'across stages (' || l.waits || ').'
+            ELSE '. What is waited in the collectives across stages (' || l.waits
+                || ') does not show who waits for whom.'
         END
-    FROM (
-        SELECT m.stage, median(w.noncomm_busy_ns) AS busy_ns
-        FROM rank.member AS m
-        INNER JOIN rank.member_window AS w ON w.member_id = m.member_id
-        WHERE m.stage IS NOT NULL
-        GROUP BY m.stage
-    ) AS per_stage
+    FROM load AS l
     CROSS JOIN params AS p
-    HAVING count(*) > 1
-        AND 100 * (max(busy_ns) - min(busy_ns)) > any_value(p.threshold_pct) * avg(busy_ns)
+    WHERE l.n > 1 AND 100 * (l.most_ns - l.least_ns) > p.threshold_pct * l.busy_ns
 )
 SELECT finding, rank, value_ms, share_pct, statement
 FROM said

@@ -303,7 +303,7 @@ def parse(kind: str, path: Path, text: str | None = None, is_user: bool = False)
     """Read one SQL file. `path` names it; `text` stands in for its content where given."""
     if text is None:
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")  # editors of Windows write a mark
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read {path}: {error}") from None
     lines = text.splitlines()

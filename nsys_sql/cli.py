@@ -601,7 +601,8 @@ def survey(traces: tuple[Path, ...], **options: Any) -> int:
     "--fail-on",
     multiple=True,
     metavar="'METRIC > +3%'",
-    help="Exit code 6 when the change (+3%, +2ms) or level (500ms) is crossed. May be repeated.",
+    help="Exit code 6 when the change (+3%, +2ms) or level (500ms) of a median is crossed, or of a "
+    "mean (iteration_mean). May be repeated.",
 )
 @click.option("--store", type=_OUTPUT, metavar="FILE.duckdb", help="Append TRACE to a history.")
 @click.option(

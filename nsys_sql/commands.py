@@ -329,7 +329,7 @@ def query_text(query: str | None, file: Path | None) -> str:
 
     if file is not None and str(file) != "-":
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise UsageError(f"{file} is no text in UTF-8") from None
         except OSError as error:

@@ -58,6 +58,8 @@ METRICS = (
     "comm_overlapped",
     "launch_starved_shadowed",
 )
+# What a threshold may name: the median of a metric, or its mean.
+GATED = (*METRICS, *(f"{metric}_mean" for metric in METRICS))
 _THRESHOLD = re.compile(
     r"\s*(?P<metric>\w[\w-]*)\s*(?P<comparison>[<>]=?)\s*(?P<sign>[+-]?)\s*"
     r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>%|ns|us|ms|s)\s*",
@@ -102,6 +104,8 @@ def threshold(text: str) -> Threshold:
 
     >>> threshold("iteration > +3%").kind, threshold("blocking >= 2ms").amount
     ('percent', 2000000.0)
+    >>> threshold("iteration_mean > +3%").metric
+    'iteration_mean'
     """
     found = _THRESHOLD.fullmatch(text)
     if found is None:
@@ -110,10 +114,11 @@ def threshold(text: str) -> Threshold:
             hint="METRIC > +3% or +2ms is a change from the base, METRIC > 500ms a level",
         )
     metric = found["metric"].replace("-", "_").lower()
-    if metric not in METRICS:
+    if metric not in GATED:
         raise UsageError(
             f"--fail-on {text!r}: there is no metric {metric!r}",
-            hint=near(metric, METRICS) or f"metrics: {', '.join(METRICS)}",
+            hint=near(metric, GATED)
+            or f"metrics: {', '.join(METRICS)}; each with _mean for its mean",
         )
     amount = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
     if not abs(amount) < _MOST:

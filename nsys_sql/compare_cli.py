@@ -64,8 +64,8 @@ _NARROW = {
 }  # fmt: skip
 # Besides delta_*: an increase of these has its sign where a person reads it.
 _DIFFERENCES = frozenset(
-    {"delta", "low_ns", "high_ns", "carrier_ns", "inside_ns", "between_ns", "pct_of_base"}
-    | {"pct_of_iteration", "avg_pct", "speed_ns", "count_ns", "change_pct"}
+    {"delta", "low_ns", "high_ns", "carrier_ns", "inside_ns", "between_ns", "outliers_ns"}
+    | {"pct_of_base", "pct_of_iteration", "avg_pct", "speed_ns", "count_ns", "change_pct"}
 )
 _SHOWN = ("comparability", "verdict", "reconciliation", "kernels", "communication", "copies")
 _KERNEL_ROWS = 20
@@ -140,7 +140,7 @@ def _gate(compared: Comparison) -> list[dict[str, Any]]:
                 f"--fail-on {given.text!r} cannot be told: {given.metric} was not measured on both "
                 "sides",
                 hint="a period takes two steady iterations in a row"
-                if given.metric == "period"
+                if given.metric in ("period", "period_mean")
                 else "capture both with --trace=cuda,nvtx: API calls and kernels",
             )
     return found
@@ -160,6 +160,12 @@ def _exit_code(
             codes.append(ThresholdError.exit_code)
             label = f" [{row['label']}]" if row["label"] else ""
             warn(f"CROSSED {row['threshold']}: {_change(row)}, {row['verdict']}{label}")
+        elif row["is_mean_crossed"] and not options["quiet"]:
+            warn(
+                f"Warning: {row['threshold']} is crossed by the means, not by the medians that "
+                f"count: {row['metric']}_mean gates them"
+                + (f" (pair {row['pair']})" if row["pair"] else "")
+            )
     return max(codes)
 
 
@@ -467,6 +473,20 @@ def sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f"{humanize.duration(row['new_period_ns'])}: {signed(row['between_ns'])} lie "
                 "between iterations."
             )
+        if row["outliers_ns"] is not None:
+            means = row["new_mean_ns"] - row["base_mean_ns"]
+            text += (
+                f" By means it is {signed(means)} ({humanize.duration(row['base_mean_ns'])}, then "
+                f"{humanize.duration(row['new_mean_ns'])}), which medians do not see: "
+                f"{row['base_outliers']} of {row['base_n']} iterations, then "
+                f"{row['new_outliers']} of {row['new_n']}, lie far from the others, and that adds "
+                f"{signed(row['outliers_ns'])} to the mean."
+            )
+        if row["work_factor"] is not None:
+            text += (
+                " It is probably not the same amount of work: launches of kernels of several "
+                f"classes have typically {row['work_factor']:.3g} times the threads."
+            )
         if row["label"]:
             text += f" [{row['label']}]"
         yield text
@@ -586,7 +606,7 @@ def show_history(path: Path, traces: Sequence[Path], options: Mapping[str, Any],
         return _add(path, traces, given, options, warn)
     target: Path | None = options["output"]
     output.check_target(target, [path])
-    found = history.read(path, options["metric"], given, engine_options(options))
+    found = history.read(path, options["metric"], given, engine_options(options), warn)
     form = options["form"]
     if form == "html":
         from nsys_sql import compare_report

@@ -35,7 +35,7 @@ _TABLES: dict[str, tuple[int, str, str, int]] = {
         2,
         "Verdict of each pair",
         "pair before after base_ns new_ns delta_ns delta_pct low_ns high_ns p_value verdict "
-        "basis carrier inside",
+        "basis carrier inside base_mean_ns new_mean_ns base_outliers new_outliers",
         0,
     ),
     "reconciliation": (

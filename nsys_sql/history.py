@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -224,7 +224,11 @@ def _rollback(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def read(
-    path: Path, metric: str, wanted: Mapping[str, str], options: Options | None = None
+    path: Path,
+    metric: str,
+    wanted: Mapping[str, str],
+    options: Options | None = None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Named:
     """How a metric developed over the runs that carry all of these labels."""
     import duckdb
@@ -260,6 +264,8 @@ def read(
             try:
                 con.execute(f"CREATE TEMP TABLE result_history AS\n{file.body}")
                 rows = con.execute("SELECT * FROM result_history").fetchall()
+                if wanted and not rows:
+                    warn(_no_run(con, path, wanted))
             except duckdb.Error as error:
                 text = " ".join(str(error).split())
                 failed = NsysSqlError(f"{file.label} failed: {text}")
@@ -268,6 +274,19 @@ def read(
         con.close()
         source.remove(spill)
     return Named("history", file.question, file.columns, rows)
+
+
+def _no_run(con: duckdb.DuckDBPyConnection, path: Path, wanted: Mapping[str, str]) -> str:
+    """That no run has all the labels, and which there are: a misspelt one looks like no history."""
+    near = con.execute(
+        "SELECT e.key || '=' || e.value AS label "
+        "FROM store.run AS r, unnest(map_entries(r.labels)) AS u(e) "
+        "GROUP BY e.key, e.value ORDER BY max(e.key IN (SELECT name FROM wanted)) DESC, "
+        "max(r.run_id) DESC, label LIMIT 5"
+    ).fetchall()
+    asked = " and ".join(f"{name}={value}" for name, value in wanted.items())
+    known = f"; there are {', '.join(row[0] for row in near)}" if near else "; none has a label"
+    return f"Warning: no run in {path} is labelled {asked}{known}"
 
 
 def plot(rows: Sequence[Mapping[str, object]], width: int) -> str:

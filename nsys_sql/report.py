@@ -402,9 +402,8 @@ def _verdict(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             least, most = ms(row["recoverable_min_ms"]), ms(row["recoverable_max_ms"])
             gain = row["throughput_gain_ceiling_pct"]
             yield (
-                f"The most that can be recovered is of {row['opportunity']}: "
-                f"{ms(row['recoverable_ms'])} ({least} to {most}; {row['bound_kind']}, confidence "
-                f"{row['confidence']})"
+                f"Most recoverable is {row['opportunity']}: {ms(row['recoverable_ms'])} "
+                f"({least} to {most}; {row['bound_kind']}, confidence {row['confidence']})"
                 + (
                     f", {_pct(gain)} more throughput{_ceiling(row['bound_kind'])}."
                     if gain is not None
@@ -412,7 +411,12 @@ def _verdict(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 )
             )
         else:
-            yield "No launch-starved and no blocking time reaches 1% of the iteration (median)."
+            yield (
+                "No launch-starved time that an earlier launch could recover and no known blocking "
+                "time reaches 1% of the iteration (median)."
+            )
+        if row["is_shadowed_material"]:
+            yield _shadowed(row)
         if row["limits"]:
             yield f"Limits: {row['limits']}."
     if len(rows) > 4:
@@ -478,9 +482,8 @@ def _communication(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             continue
         yield (
             f"Device {row['device']}, per iteration: communication runs {ms(row['comm_busy_ms'])}, "
-            f"{ms(row['comm_exposed_ms'])} of it exposed (an upper bound of what hiding it gives) "
-            f"and {ms(row['comm_blocking_ms'])} blocking (what compute is known to have waited "
-            f"for)"
+            f"{ms(row['comm_exposed_ms'])} of it exposed (nothing else ran on the device) and "
+            f"{ms(row['comm_blocking_ms'])} blocking (compute is known to have waited for it)"
             + (
                 ": more than is exposed, since compute waits for its start too, and copies may run "
                 "beside it."
@@ -500,25 +503,49 @@ def _opportunities(
 ) -> Iterator[str]:
     if not found and verdict:
         yield (
-            "No launch-starved and no blocking time was found: nothing is recoverable by "
-            "launching earlier or by hiding communication or copies."
+            "No launch-starved time that an earlier launch could recover and no known blocking "
+            "time was found."
         )
     elif found and not any(row["is_material"] for row in verdict):
         yield "None reaches 1% of the iteration (median)."
+    unknown = [str(row["device"]) for row in verdict if row["is_lower_bound"]]
+    if unknown:
+        yield (
+            "There may be more blocking time than is known: dependencies are not fully known on "
+            f"device {', '.join(unknown)} (limits of the verdict)."
+        )
+    for row in verdict:
+        if row["is_shadowed_material"]:
+            yield f"Device {row['device']}: {_shadowed(row)}"
+
+
+def _shadowed(row: Mapping[str, Any]) -> str:
+    """Launch-starved time that launching earlier alone cannot recover, so that it is no row."""
+    producers = f" ({row['shadowed_by']})" if row["shadowed_by"] else ""
+    return (
+        f"For {ms(row['shadowed_ms'])} or {_pct(row['shadowed_pct'])} the next kernel was not "
+        f"launched while its producer ran anyway{producers}. That is in no ceiling: launching "
+        "earlier alone cannot recover it; making that operation asynchronous or shorter might, up "
+        "to that much."
+    )
 
 
 def _ceiling(kind: str) -> str:
-    """How far a ceiling holds: one of a lower bound is none of what the trace does not show."""
-    return " from what the trace shows of it" if kind == "lower bound" else " at most"
+    """What a ceiling is one of: exactly the time that the trace attributes, not what follows."""
+    shown = kind.startswith("lower bound")
+    return " without what the trace shows of it" if shown else " without exactly this time"
 
 
 def _advice(row: Mapping[str, Any]) -> Advice:
-    ceiling = f"step {ms(row['step_ms'])} to {ms(row['new_step_ceiling_ms'])}"
+    span = f"{ms(row['step_min_ms'])} to {ms(row['step_max_ms'])}"
+    ceiling = f"step {ms(row['step_ms'])} ({span}) to {ms(row['new_step_ceiling_ms'])}"
     if row["throughput_gain_ceiling_pct"] is not None:
         ceiling += f", throughput +{_pct(row['throughput_gain_ceiling_pct'])}"
     if row["new_mfu_ceiling"] is not None:
         ceiling += f", MFU {humanize.significant(row['new_mfu_ceiling'])}"
     ceiling += _ceiling(row["bound_kind"])
+    if row["is_above_full_mfu"]:
+        ceiling += "; above 100% the given MFU and this bound cannot both hold"
     return Advice(
         f"Device {row['device']}, {row['rank']}: {row['opportunity']}",
         [

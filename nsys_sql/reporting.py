@@ -96,12 +96,24 @@ def timeline(trace: Path, options: Options, warn: Warn) -> int:
         added = list(tracks.rows(model, own, given, warn))
         shown = relation.project("*") if kind == ".pftrace" else relation.project("event")
         rows = chain(_rows(shown), added)
+        given_shift = {}
+        if kind == ".pftrace" and (first := _first(relation, added)) < 0:
+            # its times are unsigned, and those of odd rows go back behind the start of the session
+            given_shift = {"shift": -first}
+            warn(f"Warning: {target.name} holds no times before 0: all are {-first} ns later there")
         with output.binary(target) as path, _opened_for(path, kind) as file:
-            write(rows, file)
+            write(rows, file, **given_shift)
         failed = [check for check in model.checks if check.status == "fail"]
     for check in failed:
         warn(f"FAIL {check.recipe} {check.name}: {check.detail}")
     return InvariantError.exit_code if failed else 0
+
+
+def _first(relation: Any, added: Sequence[tuple[Any, ...]]) -> int:
+    """When the first event of a timeline starts."""
+    found = [row[3] for row in added if row[3] is not None]
+    least = relation.aggregate("min(start_ns)").fetchone()
+    return int(min((*found, *filter(None, least or ())), default=0))
 
 
 def _rows(relation: Any) -> Iterator[tuple[Any, ...]]:
@@ -130,7 +142,7 @@ def _write_json(rows: Iterator[tuple[Any, ...]], file: IO[bytes]) -> None:
     file.write(b"\n]}\n" if before == b",\n" else before + b"]}\n")
 
 
-def _write_protobuf() -> Callable[[Iterator[tuple[Any, ...]], IO[bytes]], None]:
+def _write_protobuf() -> Callable[..., None]:
     """The writer of Perfetto's own format, or a usage error without its package."""
     try:
         from nsys_sql import perfetto_trace

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from nsys_sql import resources
 from nsys_sql.catalog import YAML_LOADER
 from nsys_sql.errors import UsageError
 
-ROLES = ("compute", "comm", "wait", "memcpy", "memset")
+ROLES = ("compute", "comm", "wait")  # of kernels
+# Classes of operations that are no kernels: a rule reads names of kernels, and gives none of them.
+NO_KERNELS = ("graph", "memcpy", "memset")
 COLLECTIVES = (
     "AllReduce",
     "AllGather",
@@ -59,6 +61,7 @@ class Taxonomy:
     classes: tuple[tuple[str, str], ...]
     rules: tuple[Rule, ...]
     collectives: tuple[Rule, ...]
+    own: tuple[str, ...] = ()  # labels of the rules that are not of the package
 
     def role(self, name: str) -> str | None:
         """The role of a class, None where there is no such class."""
@@ -67,21 +70,21 @@ class Taxonomy:
 
 def load_rules(paths: Iterable[str | Path] = ()) -> Taxonomy:
     """The packaged rules behind those of the given files, the last file's first of all."""
-    files = [resources.root() / "sql" / "taxonomy.yaml", *(Path(path) for path in paths)]
-    classes: dict[str, str] = {}
-    documents = []
-    for file in files:
-        document = _read(file)
-        classes |= _classes(document, file)
-        documents.append((file, document))
+    packaged = _packaged(resources.root() / "sql" / "taxonomy.yaml")
+    own = [_read(Path(path)) for path in paths]
+    classes = _classes(packaged)
+    for document in own:
+        classes |= _classes(document)
+    known = tuple(name for name in classes if name not in NO_KERNELS)
     rules: list[Rule] = []
     collectives: list[Rule] = []
-    for file, document in reversed(documents):
-        # compiling every packaged pattern takes longer than all the rest; the tests do it
-        check = file is not files[0]
-        rules += _rules(document, file, "rules", "class", tuple(classes), check)
-        collectives += _rules(document, file, "collectives", "collective", COLLECTIVES, check)
-    return Taxonomy(tuple(classes.items()), tuple(rules), tuple(collectives))
+    for document in reversed(own):
+        rules += _rules(document, "rules", "class", known)
+        collectives += _rules(document, "collectives", "collective", COLLECTIVES)
+    labels = tuple(dict.fromkeys(rule.label for rule in rules))
+    rules += _rules(packaged, "rules", "class", known)
+    collectives += _rules(packaged, "collectives", "collective", COLLECTIVES)
+    return Taxonomy(tuple(classes.items()), tuple(rules), tuple(collectives), labels)
 
 
 def macro_sql(taxonomy: Taxonomy) -> list[str]:
@@ -103,6 +106,7 @@ def macro_sql(taxonomy: Taxonomy) -> list[str]:
             "rule_collective(p_number)",
             f"coalesce({_lookup(rule.gives for rule in collectives)}, 'other')",
         ),
+        _macro("own_rules()", _list(taxonomy.own)),
         _macro("class_role(p_class)", f"CASE p_class {roles} END"),
         _macro("kernel_class(p_name)", f"nsys.rule_class({_matched('match_rule')})"),
         _macro("kernel_rule(p_name)", f"nsys.rule_label({_matched('match_rule')})"),
@@ -123,7 +127,11 @@ def _macro(head: str, body: str) -> str:
 
 
 def _lookup(values: Iterable[str]) -> str:
-    return f"([{', '.join(quote(value) for value in values)}]::VARCHAR[])[p_number]"
+    return f"({_list(values)})[p_number]"
+
+
+def _list(values: Iterable[str]) -> str:
+    return f"[{', '.join(quote(value) for value in values)}]::VARCHAR[]"
 
 
 def _matched(macro: str) -> str:
@@ -183,58 +191,141 @@ def _equal(names: Iterable[str]) -> str:
     return f"(list_contains([{listed}], p_function) OR list_contains([{listed}], p_name))"
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A file of rules; `lines` are those of its classes and of its rules, none of the package's."""
+
+    file: Path
+    data: Mapping[str, Any]
+    lines: Mapping[tuple[str, object], int]
+    is_own: bool
+
+    def where(self, section: str, entry: object) -> str:
+        """How a message names an entry: the file, and its line where that is known."""
+        line = self.lines.get((section, entry))
+        return f"taxonomy {self.file}:{line}" if line else f"taxonomy {self.file}"
+
+
+def _text(file: Path) -> str:
     try:
-        document = yaml.load(file.read_text(encoding="utf-8"), Loader=YAML_LOADER)
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or str(error)
         raise UsageError(
-            f"taxonomy {file} cannot be read: {error}",
-            "Give --taxonomy the path of a YAML file.",
+            f"taxonomy {file} cannot be read: {said}", "Give --taxonomy the path of a YAML file."
         ) from error
-    except yaml.YAMLError as error:
+
+
+def _packaged(file: Path) -> _Document:
+    # to look at every node of it takes longer than all the rest; the tests do it
+    return _Document(file, yaml.load(_text(file), Loader=YAML_LOADER), {}, is_own=False)
+
+
+def _read(file: Path) -> _Document:
+    """A file of the user's, in which nothing stands twice."""
+    loader = None
+    try:
+        loader = YAML_LOADER(_text(file))
+        root = loader.get_single_node()
+        _refuse_twins(file, root)
+        data = None if root is None else loader.construct_document(root)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         said = " ".join(str(error).split())
         raise UsageError(
             f"taxonomy {file} is not YAML: {said}",
             "Put patterns in single quotes: YAML reads backslashes in double quotes, and a colon.",
         ) from error
-    if not isinstance(document, dict):
+    finally:
+        if loader is not None:
+            loader.dispose()
+    if root is None or not isinstance(data, dict):
         raise UsageError(
             f"taxonomy {file} has no rules",
             "It is a mapping with `rules:`, and may have `classes:` and `collectives:`.",
         )
-    for key in document:
-        _known(key, ("classes", "rules", "collectives"), f"taxonomy {file}: key")
+    document = _Document(file, data, dict(_lines(root)), is_own=True)
+    for key in data:
+        where = document.where("", key)
+        _known(key, ("classes", "rules", "collectives"), f"{where}: key")
     return document
 
 
-def _classes(document: Mapping[str, Any], file: Path) -> dict[str, str]:
-    classes = document.get("classes") or {}
+def _refuse_twins(file: Path, root: yaml.Node | None) -> None:
+    """Of two equal keys of a mapping YAML keeps the last, and drops the other without a word."""
+    seen: set[int] = set()  # an alias is its anchor once more, and may lie within it
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+        elif isinstance(node, yaml.MappingNode):
+            first: dict[object, int] = {}
+            for key, value in node.value:
+                line, name = key.start_mark.line + 1, key.value
+                if isinstance(name, str) and name in first:
+                    raise UsageError(
+                        f"taxonomy {file}:{line}: {name} stands here for the second time, "
+                        f"as on line {first[name]}",
+                        "Make one entry of both.",
+                    )
+                if isinstance(name, str):
+                    first[name] = line
+                nodes.append(value)
+
+
+def _lines(root: yaml.Node) -> Iterator[tuple[tuple[str, object], int]]:
+    """The line of each key (section ""), class, and rule, by its number in its section."""
+    for section, value in root.value:
+        yield ("", section.value), section.start_mark.line + 1
+        if isinstance(value, yaml.MappingNode):
+            for key, _ in value.value:
+                yield (section.value, key.value), key.start_mark.line + 1
+        elif isinstance(value, yaml.SequenceNode):
+            for at, entry in enumerate(value.value, start=1):
+                yield (section.value, at), entry.start_mark.line + 1
+
+
+def _classes(document: _Document) -> dict[str, str]:
+    classes = document.data.get("classes") or {}
     if not isinstance(classes, dict):
         raise UsageError(
-            f"taxonomy {file}: classes is no mapping", "Write `class: role`, one a line."
+            f"{document.where('', 'classes')}: classes is no mapping",
+            "Write `class: role`, one a line.",
         )
+    if not document.is_own:
+        return dict(classes)
     for name, role in classes.items():
+        where = document.where("classes", name)
         if not isinstance(name, str) or not name:
-            raise UsageError(f"taxonomy {file}: class {name!r} is no text", "Put it in quotes.")
-        _known(role, ROLES, f"taxonomy {file}: role of class {name}")
+            raise UsageError(f"{where}: class {name!r} is no text", "Put it in quotes.")
+        if name in NO_KERNELS:
+            raise UsageError(
+                f"{where}: {name} is no class of kernels", "Give a class of your own another name."
+            )
+        _known(role, ROLES, f"{where}: role of class {name}")
     return dict(classes)
 
 
-def _rules(
-    document: Mapping[str, Any],
-    file: Path,
-    section: str,
-    result: str,
-    known: Sequence[str],
-    check: bool,
-) -> list[Rule]:
-    entries = document.get(section) or []
+def _rules(document: _Document, section: str, result: str, known: Sequence[str]) -> list[Rule]:
+    entries = document.data.get(section) or []
     if not isinstance(entries, list):
         raise UsageError(
-            f"taxonomy {file}: {section} is no list", f"Start each with `- {result}: NAME`."
+            f"{document.where('', section)}: {section} is no list",
+            f"Start each with `- {result}: NAME`.",
         )
+    stem = document.file.stem
     return [
-        _rule(entry, f"taxonomy {file}: {section} {at}", f"{file.stem}:{at}", result, known, check)
+        _rule(
+            entry,
+            f"{document.where(section, at)}: {section} {at}",
+            f"{stem}:{at}",
+            result,
+            known,
+            document.is_own,
+        )
         for at, entry in enumerate(entries, start=1)
     ]
 
@@ -248,6 +339,11 @@ def _rule(
         _known(key, (result, *TESTS, "name", "why"), f"{where}: key")
     if result not in entry:
         raise UsageError(f"{where} has no {result}", f"Add `{result}:`, one of {', '.join(known)}.")
+    if result == "class" and entry[result] in NO_KERNELS:
+        raise UsageError(
+            f"{where}: {entry[result]} is no class of kernels",
+            f"Known are {', '.join(known)}, and those under `classes:` of the file.",
+        )
     _known(entry[result], known, f"{where}: {result}")
     exact = entry.get("exact", [])
     exact = [exact] if isinstance(exact, str) else exact

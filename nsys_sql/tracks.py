@@ -24,6 +24,7 @@ Row = tuple[Any, ...]
 Warn = Callable[[str], None]
 # Between the two derived tracks and the streams there is room for some; more come after all.
 _FIRST, _ROOM, _BEYOND = 3, 7, 1_000_000
+_END = 1 << 63  # of the times of a trace
 _FIXED = ("device", "track", "name", "start_ns", "end_ns", "duration_ns")
 
 
@@ -114,7 +115,7 @@ def _intervals(model: Model, file: SqlFile, relation: Any, warn: Warn) -> Iterat
         start, end = row["start_ns"], row.get("end_ns")
         if end is None and start is not None and row.get("duration_ns") is not None:
             end = start + row["duration_ns"]
-        if row["device"] is None or start is None or end is None or end < start:
+        if row["device"] is None or start is None or end is None or not start <= end < _END:
             lost += 1
             continue
         least, most = limits.get(row["device"], (start, end + 1) if not limits else (end, start))
@@ -128,7 +129,10 @@ def _intervals(model: Model, file: SqlFile, relation: Any, warn: Warn) -> Iterat
             (row["device"], start, end, file.name if text is None else str(text), file.name, more),
         )
     if lost:
-        warn(f"Warning: recipe {file.name}: {lost} rows have no device, start or end, or end first")
+        warn(
+            f"Warning: recipe {file.name}: {lost} rows have no device, start or end, or an end "
+            "before the start or beyond 64 bits"
+        )
 
 
 def _limits(model: Model) -> dict[int, tuple[int, int]]:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,20 @@ import yaml
 
 from nsys_sql import sandbox
 from nsys_sql import source as files
-from nsys_sql.catalog import Catalog, Invariant, RecipeEntry, SqlFile, load_catalog, near, parse
+from nsys_sql.catalog import (
+    Catalog,
+    Invariant,
+    Param,
+    RecipeEntry,
+    SqlFile,
+    code,
+    load_catalog,
+    near,
+    parse,
+)
 from nsys_sql.errors import NsysSqlError, UsageError
 from nsys_sql.macros import Macro
+from nsys_sql.options import param_value
 
 GROUP = "nsys_sql.recipes"
 _MANIFEST = "recipes.yaml"
@@ -31,6 +43,14 @@ _OURS = ("adapters", "compare", "facts", "macros", "recipes", "steps", "survey")
 _TYPE = re.compile(r"[A-Z][A-Z0-9_]*(\(\d+(,\d+)?\))?(\[\d*\])*")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _TOLD = 400
+# A literal that stands in for a variable that is not set.
+_TAKEN = re.compile(
+    r"\b(?:coalesce|ifnull)\(\s*(?:(?:try_)?cast\(\s*)?getvariable\(\s*'(?P<name>\w+)'\s*\)"
+    r"(?:\s*::\s*\w+|\s+AS\s+\w+\s*\))?\s*,\s*"
+    r"(?P<default>'(?:[^']|'')*'|[-+]?[0-9.]+(?:e[-+]?[0-9]+)?|NULL|true|false)(?:\s*::\s*\w+)?\s*\)",
+    re.IGNORECASE,
+)
+_MAY_REPLACE = re.compile(r"\b(?:coalesce|ifnull|nvl|is|case|if)\b", re.IGNORECASE)
 # Set by the options of every command, so no recipe declares them.
 OPTION_VARIABLES = frozenset(
     {
@@ -339,6 +359,13 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
                     f"{where}: {item.name} is set by an option of the command line",
                     hint="read it without @param, or give the parameter another name",
                 )
+    for at, param in enumerate(file.params):
+        if param.name in {each.name for each in file.params[:at]}:
+            where = file.at(rf"@param\s+{re.escape(param.name)}\b")
+            raise UsageError(
+                f"{where}: {param.name} is declared twice", hint="make one @param of both"
+            )
+        _check_default(file, param)
     columns = {column.name for column in file.columns}
     for name in file.key:
         if name not in columns:
@@ -368,6 +395,56 @@ def _check_header(catalog: Catalog, file: SqlFile) -> None:
                 f"{file.at(re.escape(name))}: there is no relation nsys.{name}",
                 hint=near(name, relations) or "docs/canonical.md lists the relations",
             )
+
+
+def _check_default(file: SqlFile, param: Param) -> None:
+    """A default must be a value that could be given, and the one that the query takes."""
+    where = file.at(rf"@param\s+{re.escape(param.name)}\b")
+    value = _value(param.default)
+    if value is not None:
+        try:
+            param_value(param, value)
+        except UsageError as error:
+            told = error.message.removeprefix(f"parameter {param.name}=")
+            raise UsageError(
+                f"{where}: the default of {param.name} {told}"
+                if told == error.message
+                else f"{where}: the default of {param.name}, {told}",
+                hint="correct the default, or the type and the range behind it",
+            ) from None
+    body = code(file.body)
+    for found in _TAKEN.finditer(body):
+        if found["name"] == param.name and not _is_same(value, _value(found["default"])):
+            line = _first(file) + body[: found.start("default")].count("\n")
+            raise UsageError(
+                f"{file.label}:{line}: without a {param.name} the query takes {found['default']}, "
+                f"and its header says {param.default}",
+                hint="write the same in both",
+            )
+    is_bare = param.name in file.variables and not _MAY_REPLACE.search(body)
+    if value is not None and is_bare:
+        where = file.at(rf"(?i)^(?!--).*{re.escape(param.name)}")
+        raise UsageError(
+            f"{where}: without a {param.name} the query takes NULL, "
+            f"and its header says {param.default}",
+            hint=f"write coalesce(getvariable('{param.name}'), {param.default})::{param.type}",
+        )
+
+
+def _value(text: str) -> str | None:
+    """A literal of SQL as its value."""
+    if text.upper() == "NULL":
+        return None
+    return text[1:-1].replace("''", "'") if text.startswith("'") and text.endswith("'") else text
+
+
+def _is_same(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    try:
+        return Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return one.casefold() == other.casefold()
 
 
 def _result(recipe: str) -> str:

@@ -643,7 +643,14 @@ class Oracle:
                 )
                 for outer in closed
             )
-            if not contained:
+            # an open range nests in none, and of equal ones the first is the window
+            repeated = inner not in closed and any(
+                (outer.process, outer.thread, outer.start, outer.end)
+                == (inner.process, inner.thread, inner.start, inner.end)
+                and outer.row_id < inner.row_id
+                for outer in matching
+            )
+            if not contained and not repeated:
                 bounds.append((inner.start, inner.end))
         return bounds
 

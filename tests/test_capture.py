@@ -164,6 +164,47 @@ def test_event_waits(tmp_path, sync_id):
     assert values == (["2", "1", "0", "1"] if sync_id else ["2", "0", "1", "1"])
     assert found["dependencies", "waits unresolved"][1] == "warn"
     assert "50.0 %" in found["dependencies", "waits unresolved"][2]
+    assert found["dependencies", "waits unresolved"][3].startswith("a capture range that begins")
+    assert ("dependencies", UNSEEN) not in found  # no call that makes a stream wait
+
+
+UNSEEN = "calls that make a stream wait without a wait, device 0"
+
+
+def test_records_that_were_not_captured_come_with_the_option_for_them(tmp_path):
+    """A table of records without a row is as little as no table where there are waits."""
+    # recorded by another process, or not: the table is there
+    for is_empty, has_waits in ((True, True), (True, False), (False, True)):
+        builder = simple().record(stream=7, event=1, corr=21, sync_id=7)
+        if has_waits:
+            builder.wait(stream=8, event=2, corr=22, sync_id=9)
+        path = builder.write(tmp_path / f"{is_empty}{has_waits}.sqlite")
+        if is_empty:
+            sql(path, ("DELETE FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT", None))
+        found = facts(path)
+        command = found["next capture", "timing"][0]
+        assert ("--cuda-event-trace=true" in command) == (is_empty and has_waits)
+        remedy = found["dependencies", "waits unresolved"][3]
+        if has_waits:
+            told = "nsys profile --cuda-event-trace=true"
+            assert remedy == (
+                told if is_empty else "a capture range that begins before the records do"
+            )
+        else:
+            assert remedy == ""
+
+
+def test_calls_that_made_a_stream_wait_and_left_no_wait(tmp_path):
+    """The API table knows of waits that the synchronisation table lacks."""
+    builder = simple().record(stream=7, event=1, corr=21, sync_id=7)
+    for corr, name in ((22, "cudaStreamWaitEvent_v3020"), (23, "cuStreamWaitEvent_ptsz")):
+        builder.call(450 + corr, 451 + corr, name, corr=corr)
+    builder.wait(stream=8, event=1, corr=22, sync_id=7)
+    found = facts(builder.write(tmp_path / "a.sqlite"))["dependencies", UNSEEN]
+    assert found[:2] == ("1", "warn") and found[2].startswith("50.0 % of 2 calls")
+    builder.wait(stream=8, event=1, corr=23, sync_id=7)
+    found = facts(builder.write(tmp_path / "b.sqlite"))["dependencies", UNSEEN]
+    assert found == ("0", "ok", "", "")
 
 
 def test_windows_profiler_calls_and_open_ranges(tmp_path):
@@ -176,6 +217,13 @@ def test_windows_profiler_calls_and_open_ranges(tmp_path):
     assert found["iterations", "profiler start calls"][0] == "1"
     assert found["iterations", "profiler stop calls"][0] == "0"
     assert found["iterations", "open NVTX ranges"][:2] == ("1", "warn")
+    # of equal ones one counts, and is a window; ranges of other names, starts or threads are others
+    for thread, start, name in ((1, 400, "open"), (2, 400, "open"), (1, 400, "o"), (1, 5, "open")):
+        builder.nvtx(start, 10_000, name, tid=thread)
+    builder.nvtx(360, 10_000, "step 2").nvtx(360, 10_000, "step 2")
+    found = facts(builder.write(path), anchor="nvtx:step *")
+    assert found["iterations", "open NVTX ranges"][:2] == ("5", "warn")
+    assert found["iterations", "steady windows, device 0"][2].endswith("; dropped: 1 unclosed")
     without = facts(path)
     assert without["iterations", "steady windows, device 0"][:2] == ("0", "warn")
 

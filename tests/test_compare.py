@@ -498,6 +498,11 @@ def test_history(lab, tmp_path, capsys):
     assert show("--label", "branch=main", "--metric", "blocking") == 0
     out = capsys.readouterr().out
     assert "2/1 branch=main, commit=c1" in out and "*" in out and "c2" not in out
+    assert show("--label", "branch=mian", "--label", "commit=c1", "--format", "csv") == 0
+    out, said = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "no run in" in said and "labelled branch=mian and commit=c1; there are" in said
+    assert "branch=main" in said
     assert show("-o", tmp_path / "h.html") == 0
     assert (
         "<svg" in (tmp_path / "h.html").read_text() or "plot" in (tmp_path / "h.html").read_text()

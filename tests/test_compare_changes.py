@@ -20,8 +20,8 @@ import simulator
 from conftest import long_test
 from nsys_sql import compare_report, partition, report_html
 from nsys_sql.cli import execute
-from nsys_sql.compare import METRICS, Comparison, Side, files, threshold
-from nsys_sql.compare_cli import _basis, of_each_pair
+from nsys_sql.compare import GATED, Comparison, Side, files, threshold
+from nsys_sql.compare_cli import _basis, of_each_pair, sentences
 from nsys_sql.errors import UsageError
 from nsys_sql.options import Options
 from nsys_sql.pictures import Segment
@@ -109,6 +109,20 @@ def slow_last(launch):
     return own
 
 
+# what other launches of the very same kernels are, and what is said of them
+SET = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "
+OF_GEMMS = " WHERE demangledName IN (SELECT id FROM StringIds WHERE value LIKE 'nvjet%')"
+COLUMNS = [f"{what}{axis}" for what in ("grid", "block") for axis in "XYZ"]
+LAUNCHES = {
+    "larger": [f"{SET} gridX = 2 * gridX"],
+    "smaller": [f"{SET} gridY = 3, gridX = gridX / 12"],
+    "tuned": [f"{SET} gridX = 2 * gridX {OF_GEMMS}"],
+    "reblocked": [f"{SET} gridX = 2 * gridX, blockX = blockX / 2 {OF_GEMMS}"],
+    "turned": [f"{SET} gridY = gridX, gridX = gridY"],
+    "untold": [f"ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN {name}" for name in COLUMNS],
+}
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("changes"))
@@ -129,6 +143,14 @@ def lab(tmp_path_factory):
         for key in GEMMS:
             stack.enter_context(slower(key, 0.6))
         lab.make("fp8", ONE)
+    lab.make("stalling", replace(ONE, stall_ns=200 * MS, stall_every=8))
+    for name, change in LAUNCHES.items():
+        lab.truth[name] = lab.truth["one"]
+        shutil.copy(lab.path("one"), lab.path(name))
+        with sqlite3.connect(lab.path(name)) as con:
+            for sql in change:
+                con.execute(sql)
+        con.close()
     four = replace(PLAIN, ranks=4, steps=6)
     lab.make("four", four)
     with changed(rank, "launch", slow_last):
@@ -271,6 +293,65 @@ def test_graphs_are_told_before_any_delta(lab):
         assert aspects["graph launches per iteration"]["new"] == "2"
         assert "launches" in rows(compared, "verdict")[0]["label"]
         agrees(lab, compared, "eager", "graphs")
+
+
+@pytest.mark.parametrize(
+    ("new", "topic", "status", "said"),
+    [
+        (
+            "larger",
+            "workload",
+            "differs",
+            "have 2 times the threads in a launch (median by work",
+        ),
+        ("smaller", "workload", "differs", "have 0.25 times the threads in a launch"),
+        ("tuned", "launches", "differs", "does this, and so do kernels tuned anew under their n"),
+        ("reblocked", "launches", "differs", "have as many threads in other blocks: tuned anew"),
+        ("turned", "launches", "same", "have the same grids and blocks"),
+        ("untold", "launches", "unknown", "one of the reports does not tell"),
+    ],
+)
+def test_launch_geometry_tells_other_work_from_other_kernels(lab, new, topic, status, said):
+    """And what differs is a label, not a refusal."""
+    with lab.compare("one", new) as compared:
+        found = {row["aspect"]: row for row in compared.result("comparability").dicts()}
+        row = found.pop("launch geometry")
+        assert (row["topic"], row["status"]) == (topic, status) and said in row["detail"]
+        assert all(row["status"] != "differs" for row in found.values())
+        (verdict,) = rows(compared, "verdict")
+        assert verdict["label"] == (f"differs: {topic}" if status == "differs" else None)
+        is_told = "probably not the same amount of work" in next(sentences([verdict]))
+        assert is_told == (topic == "workload") == (verdict["work_factor"] is not None)
+
+
+def test_iterations_that_medians_do_not_see_are_told(lab, capsys):
+    with lab.compare("one", "stalling") as compared:
+        (verdict,) = rows(compared, "verdict")
+        steps = {
+            name: [v["iteration"] for v in lab.truth[name].budget.values()]
+            for name in ("one", "stalling")
+        }
+        # the same medians, and a mean that is 200 ms / 8 more
+        added = statistics.mean(steps["stalling"]) - statistics.mean(steps["one"])
+        assert near(added, 25 * MS, 0.1) and verdict["verdict"] != "slower"
+        assert near(verdict["outliers_ns"], added)
+        assert (verdict["base_outliers"], verdict["new_outliers"]) == (0, 1)
+        label = f"outliers: 0 of 8 and 1 of 8 iterations, {added / MS:+.3g} ms per iteration"
+        assert verdict["label"] == label == item(compared, "iteration")["label"]
+        (said,) = sentences([verdict])
+        assert "which medians do not see: 0 of 8 iterations, then 1 of 8, lie far from" in said
+    both = ("compare", lab.path("one"), lab.path("stalling"))
+    gate = ("--fail-on", "iteration > +3%")
+    assert lab.cli(*both, *gate) == lab.cli(*both, *gate, "--quiet") == 0
+    err = capsys.readouterr().err
+    assert err == (
+        "Warning: iteration > +3% is crossed by the means, not by the medians that count: "
+        "iteration_mean gates them\n"
+    )
+    assert crossed(lab, capsys, "one", "stalling", "iteration_mean > +3%") == [
+        "iteration_mean > +3%"
+    ]
+    assert crossed(lab, capsys, "one", "stalling", "launch_starved_mean > 1s") == []
 
 
 def test_an_older_longer_export_with_gpu_metrics_compares(lab):
@@ -588,7 +669,7 @@ def test_false_alarms_and_power():
 # ---------------------------------------------------------------- gate
 
 PIECES = st.sampled_from(
-    [*METRICS, "iteratoin", "", " ", ">", "<", ">=", "<=", "==", "=", "+", "-", "\u00b1", "\u2212",
+    [*GATED, "iteratoin", "", " ", ">", "<", ">=", "<=", "==", "=", "+", "-", "\u00b1", "\u2212",
      "3", "0", "1e9", "nan", "inf", "9" * 400, ".", "1.5", "%", "ms", "us", "\u00b5s", "s", "ns",
      "h", "\u0663", "\uff11", "\n", "\x00", "'", ";", "iteration > +3%"]
 )  # fmt: skip
@@ -601,7 +682,7 @@ def test_a_threshold_is_read_right_or_refused(text):
         read = threshold(text)
     except UsageError:
         return
-    assert read.metric in METRICS and abs(read.amount) < 1e21
+    assert read.metric in GATED and abs(read.amount) < 1e21
     shown = re.sub(r"\s", "", text.lower().replace("-", "_", text.count("-")))
     assert shown.startswith(read.metric + read.comparison)
     assert (read.kind == "percent") == shown.endswith("%")

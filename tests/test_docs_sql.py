@@ -6,10 +6,13 @@ import shlex
 import duckdb
 import pytest
 
+import nsys_sql
 from conftest import ROOT
-from nsys_sql import database
-from nsys_sql.cli import cli
+from nsys_sql import callsites, database, taxonomy
+from nsys_sql.cli import cli, execute
+from nsys_sql.errors import UsageError
 from nsys_sql.options import Options
+from tracebuilder import TraceBuilder
 
 PAGES = sorted(path for path in (ROOT / "docs").glob("*.md"))
 GUIDE = (ROOT / "docs" / "sql-guide.md").read_text(encoding="utf-8")
@@ -34,6 +37,78 @@ def test_every_query_of_the_guide_answers(con, number):
     result = con.execute(query)
     if not query.startswith(("SET", "RESET")):
         assert result.fetchall(), f"no rows:\n{query}"
+
+
+def test_the_queries_of_the_guide_run_without_a_database_too(fixture_sqlite):
+    """All but those of the two views that the page says are the database's alone."""
+    lacking = []
+    with nsys_sql.open(fixture_sqlite("example"), anchor="nvtx:training_step_*") as model:
+        for query in blocks(GUIDE, "sql"):
+            if query.startswith(("SET", "RESET")):
+                continue
+            try:
+                assert model.query(query).fetchall()
+            except UsageError as error:
+                lacking.append(re.search(r"name (\w+) does not", str(error))[1])
+    assert lacking == ["recipes", "notes"]
+    assert "all but the views `recipes` and `notes`" in GUIDE
+
+
+def test_a_kernel_of_two_nested_calls_counts_once(tmp_path):
+    trace = TraceBuilder().kernel(100, 200, corr=1).call(10, 90, corr=1).call(20, 80, corr=1)
+    path = trace.cuda_device(100, 0, 0).write(tmp_path / "t.sqlite")
+    query = next(block for block in blocks(GUIDE, "sql") if "ahead_us" in block)
+    with nsys_sql.open(path) as model:
+        assert model.query(query).fetchall() == [(0, 0.08, 0.01)]
+
+
+def test_the_outputs_of_the_guide_to_recipes_are_real(fixture_sqlite, tmp_path, capsys):
+    guide = (ROOT / "docs" / "recipes-guide.md").read_text(encoding="utf-8")
+    recipe = next(block for block in blocks(guide, "sql") if "@key" in block)
+    (tmp_path / "stream_load.sql").write_text(recipe, encoding="utf-8")
+    path = str(fixture_sqlite("example"))
+    given = ["--base-iterations", "0:4", "--iterations", "4:8", "--result", "stream-load"]
+    given += ["--recipes", str(tmp_path / "stream_load.sql"), "--jobs", "1"]
+    given += ["--partitions", str(tmp_path / "parts"), "--anchor", "nvtx:training_step_*"]
+    assert execute(["compare", path, path, *given]) == 0
+    told = capsys.readouterr().out.splitlines()
+    shown = next(block for block in blocks(guide, "text") if "delta_%" in block).splitlines()
+    assert len(shown) > 8 and [line for line in shown if line != "..." and line not in told] == []
+
+
+def test_the_python_of_the_survey_page_runs(fixture_sqlite, tmp_path, monkeypatch, capsys):
+    path = str(fixture_sqlite("example"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.yaml").write_text(
+        f"ranks:\n- {{trace: '{path}', rank: 0, device: 0}}\n"
+        f"- {{trace: '{path}', rank: 1, device: 1}}\n"
+    )
+    given = ["--ranks", "ranks.yaml", "--partitions", "parts", "--jobs", "1", "-o", "survey.json"]
+    assert execute(["survey", *given, "--anchor", "nvtx:training_step_*"]) == 0
+    found = {}
+    (block,) = blocks((ROOT / "docs" / "survey.md").read_text(encoding="utf-8"), "python")
+    exec(block, found)
+    assert {tile["rank"] for tile in found["tiles"]} == {0, 1}
+
+
+def test_the_files_of_options_are_as_the_page_says(tmp_path):
+    page = (ROOT / "docs" / "inputs.md").read_text(encoding="utf-8")
+    file = tmp_path / "mine.yaml"
+    file.write_text(next(block for block in blocks(page, "yaml") if "rules:" in block))
+    rules = taxonomy.load_rules([file])
+    assert rules.own == ("mine:1", "mine:2", "mine:3") and rules.role("physics") == "compute"
+    for role, start, end in (("compute", "role compute:", ";"), ("comm", "role comm:", ";")):
+        listed = re.findall(r"`(\w+)`", page[page.index(start) :].partition(end)[0])
+        known = {name for name, its in taxonomy.load_rules().classes if its == role}
+        assert set(listed) == known - {"graph"}
+    table = page[page.index("### `--callsites") :].partition("\n### ")[0]
+    for line in table.splitlines()[6:]:
+        if line.startswith("| `"):
+            names = re.findall(r"`([a-z ]+)`", "|".join(line.split("|")[1:3]))
+            plain = tuple(name.replace(" ", "") for name in names)
+            assert plain[0] and any(
+                set(plain) <= set(known) for known in callsites._NAMES.values()
+            ), line
 
 
 def test_the_guide_answers_its_question(con):

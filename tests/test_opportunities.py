@@ -222,6 +222,24 @@ def test_iterations_that_are_named_as_warmup_limit_the_verdict(tmp_path: Path) -
     assert "named as warmup (nvtx:Warm-up Step *)" in verdict["limits"]
 
 
+def test_a_host_that_waits_for_the_device_is_no_late_data_loader(tmp_path: Path) -> None:
+    """It waits for a collective of another stream, which is no producer of its next kernel."""
+    trace = Steps(6)
+    for step in range(6):
+        trace.launch(step, (2, 200), "ampere_sgemm_128x64_tn", stream=7)
+        trace.launch(step, (100, 700), NCCL, stream=20)
+        at = step * MS
+        trace.call(at + 3 * US, at + 700 * US, "cudaEventSynchronize_v3020", corr=trace.corr + 1)
+        trace.call(at + 701 * US, at + 702 * US, corr=trace.corr + 2)
+        trace.kernel(at + 703 * US, at + MS, "ampere_sgemm_128x128_tn", corr=trace.corr + 2)
+    path = trace.write(tmp_path / "trace.sqlite")
+    row = ask(path, "opportunities")[0]
+    assert (row["opportunity"], row["recoverable_ms"]) == ("launch-starved", 0.503)
+    assert (row["bound_kind"], row["confidence"], row["n"]) == ("upper bound", "medium", 6)
+    assert row["action"].startswith("See first whether the host waits for the device (recipe host-")
+    assert "99 % of this time" in row["action"]
+
+
 def test_a_pause_in_one_step_is_not_typical(tmp_path: Path) -> None:
     """The median is small, the range shows the pause, and its evidence says in how many."""
     path = tmp_path / "trace.sqlite"

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 import nsys_sql
 from nsys_sql.catalog import load_catalog
+from nsys_sql.partition import fact_files
 from tracebuilder import TraceBuilder
 
 # Columns of which a long trace has no more values than a short one: rows that are only matched by
@@ -267,7 +268,7 @@ def models(fixture_sqlite, tmp_path_factory):
 
 
 def judge_all(model, recipes):
-    """What is found in each file that the recipes run on this trace: {label: findings}."""
+    """What is found in each file that recipes and facts run on this trace: {label: findings}."""
     found, execute = {}, model._execute
     label_of = {
         file.body.strip().rstrip(";"): file.label
@@ -287,6 +288,8 @@ def judge_all(model, recipes):
         for recipe in recipes or model.catalog.recipes:
             if model.why_not(recipe) is None:
                 model.result(recipe)
+        if recipes is None:
+            model._build(sorted({name for file in fact_files() for name in file.inputs}))
     finally:
         model._execute = execute
     return found

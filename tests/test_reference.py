@@ -26,6 +26,7 @@ def durations(steps):
         ("0.1s,0.2s,0.3s", [100_000_000, 200_000_000, 300_000_000]),
         ("34.600000001s", [34_600_000_001]),  # a float would round this away
         ("0.5min,1e3ms", [30 * S, S]),
+        ("812MS, 5 \u00b5s,1 second", [812 * MS, 5_000, S]),
     ],
 )
 def test_lists_are_exact(text, expected):
@@ -77,6 +78,113 @@ LOGS = {
     "csv with a unit": ("iteration_time_ms,loss\n812,2\n813,2\n", [(0, 812 * MS), (1, 813 * MS)]),
     "lines": ("# unprofiled\n29.39s\n\n29.41 s\n", [(0, 29_390_000_000), (1, 29_410_000_000)]),
 }
+
+
+VALUES = {
+    "812 milliseconds": 812_000_000,
+    "812 msec loss: 2.1": 812_000_000,
+    "812 (ms)": 812_000_000,
+    "812 [ms], lr 1": 812_000_000,
+    "812ms/step | loss 2": 812_000_000,
+    "812 ms per iteration": 812_000_000,
+    "0.8s/it, v_num=3": 800_000_000,
+    "812 usec": 812_000,
+    "1.5 minutes": 90 * S,
+    "0.5 h": 1800 * S,
+    "8.12e-01": 812_000_000,
+    ".812": 812_000_000,
+    "0.812.": 812_000_000,
+    "0.8 (0.9) | loss 2": 800_000_000,
+    "0.8 loss: 2.1": 800_000_000,
+    "0.8 learning_rate=1e-4": 800_000_000,
+    "0.8 samples/sec: 9.8": 800_000_000,
+    "0.8 min: 0.4 max: 0.9": 800_000_000,
+    "0.8 5 tokens": 800_000_000,
+    "1,234.5 ms": 1_234_500_000,
+    "1,234,567 us": 1_234_567_000,
+    "\x1b[1m812\x1b[0m\x1b[K ms": 812_000_000,
+    "0.2 data_step_time: 0.1": 200_000_000,
+}
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_number_of_a_log_with_what_follows_it(tmp_path, value):
+    path = tmp_path / "train.log"
+    path.write_text(f"step 1 step time: {value}\n")
+    assert [tuple(step) for step in reference.read(str(path))] == [(1, VALUES[value])]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step time: 812 ticks",
+        "step time: 812ticks",
+        "step time: 812 (ticks)",
+        "step time: 812 loss 2.1",
+        "step time: 1,234",
+        "step time (ms): 1,234",
+        "step time: 0,812 s",
+        "step time: 1.234,5 ms",
+        "step time: 1 234.5 ms",
+        "step_time_ms=1'234.5",
+        "step time: 1:02",
+        "step time: 1m30s",
+        "step time: 1 min 30 s",
+        "step time: 0.8 min 0.4",
+        "step_time_min: 0.4, step_time_max: 0.9",
+        "step time: 3/1000",
+        "step time: 0.8-0.9",
+        "step time: 812 \u00b1 3 ms",
+        "step time: 812 (815 ms)",
+        "step time: 1.2it/s",
+        "step time: 1.2 steps/sec",
+        "step time: 812 ms/token",
+        "step_time_ms: 0.8 s",
+        "step time: -812 ms",
+        'step_time: 812, "unit": "ms"',
+        "decode step time: 0.2 train_step_time: 0.8 step time: 0.9",
+    ],
+)
+def test_a_number_that_may_mean_two_things_is_an_error_with_its_line(tmp_path, line):
+    path = tmp_path / "train.log"
+    path.write_bytes(f"hello\rworld\r\n{line}\n".encode())
+    with pytest.raises(nsys_sql.InputError, match=r"train\.log:2: "):
+        reference.read(str(path))
+
+
+def test_files_of_windows_and_of_spreadsheets(tmp_path):
+    path = tmp_path / "list.txt"
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_bytes("812ms\r\n815 MS\r\n".encode(encoding))
+        assert durations(reference.read(str(path))) == [812 * MS, 815 * MS]
+    path.write_text('step,eval/step_time,step_time_ms\n1,9,"1,234.5"\n2,9,812 msec\n3,,nan\n')
+    assert [tuple(s) for s in reference.read(str(path))] == [(1, 1_234_500_000), (2, 812 * MS)]
+    for cell, said in (("1,234.5", "3 values under 2 names"), ("812 ticks", "not known")):
+        path.write_text(f"step,step_time_ms\n1,812\n2,{cell}\n")
+        with pytest.raises(nsys_sql.InputError, match=rf"list\.txt:3: .*{said}"):
+            reference.read(str(path))
+
+
+def test_lines_of_any_length(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(f"{'=' * 200_000}\nstep 3 {'a step_' * 30_000} step time: 0.8\n")
+    assert [tuple(step) for step in reference.read(str(path))] == [(3, 800 * MS)]
+    path.write_text(f"step,step_time\n1,0.8\n2,{'0' * 200_000}\n")
+    with pytest.raises(nsys_sql.InputError, match=r"train\.log:3: field larger"):
+        reference.read(str(path))
+
+
+def test_the_time_of_a_part_is_no_step(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(
+        "step 5 eval step time: 9 s\nstep 1,005 forward step time: 0.2 step time: 0.8\n"
+        "step 1,006 step time: 0.9\n"
+    )
+    found = [tuple(step) for step in reference.read(str(path))]
+    assert found == [(1005, 800 * MS), (1006, 900 * MS)]
+    path.write_text("val_step_time: 9 s\n")
+    with pytest.raises(nsys_sql.InputError, match="no step time that is known"):
+        reference.read(str(path))
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import sqlite3
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from nsys_sql.formats import Report
 from nsys_sql.report import (
     SECTIONS,
     Part,
+    Section,
     Shown,
     _advice,
     _capture,
@@ -214,39 +216,140 @@ def test_no_device_hides_behind_another(tmp_path: Path) -> None:
     assert report_text.more(one) == "1 more row: nsys-sql run host-stalls TRACE"
 
 
+def sections_of(path: Path, **given: str) -> list[Section]:
+    with nsys_sql.open(path, anchor="nvtx:step *") as model:
+        return make(model, trace_facts(model), {"anchor": "x"}, given, lambda _: None).sections
+
+
 def test_nothing_is_advised_where_nothing_is_material(tmp_path: Path) -> None:
     trace = TraceBuilder()
     for step in range(4):
         at = step * MS
         trace.nvtx(at, at + MS, f"step {step}").call(at, at + US, corr=step + 1)
         trace.kernel(at + 2 * US, at + MS, "ampere_sgemm_128x64_tn", corr=step + 1)
-    with nsys_sql.open(trace.write(tmp_path / "t.sqlite"), anchor="nvtx:step *") as model:
-        made = make(model, trace_facts(model), {"anchor": "x"}, {}, lambda _: None)
-    section = made.sections[4]
+    section = sections_of(trace.write(tmp_path / "t.sqlite"))[4]
     assert section.sentences == ["None reaches 1% of the iteration (median)."]
     assert [table.recipe for table in section.tables] == ["opportunities"]
     assert section.advice == []
 
 
-def test_a_lower_bound_has_no_at_most(report: dict[str, Any]) -> None:
-    """A ceiling made of a lower bound holds for what the trace shows only, and says so."""
+def test_what_no_launch_recovers_is_told(tmp_path: Path) -> None:
+    """The host waits for a synchronous copy: no row has its 600 us, and both places say so."""
+    trace = TraceBuilder()
+    for step in range(4):
+        at, corr = step * MS, 10 * step
+        trace.nvtx(at, at + MS, f"step {step}")
+        trace.call(at, at + 602 * US, "cudaMemcpy_v3020", corr=corr + 1)
+        trace.memcpy(at + 2 * US, at + 602 * US, kind=1, corr=corr + 1)
+        trace.call(at + 603 * US, at + 604 * US, corr=corr + 2)
+        trace.kernel(at + 605 * US, at + MS, "ampere_sgemm_128x64_tn", corr=corr + 2)
+    verdict, _, _, _, opportunities, _ = sections_of(trace.write(tmp_path / "t.sqlite"))
+    told = (
+        "For 600 us or 60.0% the next kernel was not launched while its producer ran anyway (copy "
+        "HtoD 100 %). That is in no ceiling: launching earlier alone cannot recover it; making "
+        "that operation asynchronous or shorter might, up to that much."
+    )
+    [paragraph] = verdict.sentences
+    assert "dominant cost is launch-starved while the producer ran anyway, 600 us" in paragraph
+    assert (
+        "No launch-starved time that an earlier launch could recover and no known blocking time "
+        f"reaches 1% of the iteration (median). {told}" in paragraph
+    )
+    assert opportunities.sentences == [
+        "None reaches 1% of the iteration (median).",
+        f"Device 0: {told}",
+    ]
+
+
+@pytest.mark.parametrize("lost", ["SYNCHRONIZATION", "CUDA_EVENT"])
+def test_unknown_dependencies_are_not_called_none(lost: str, tmp_path: Path) -> None:
+    """A kernel waits for a collective, and the trace lacks the waits, or the records."""
+    trace, corr = TraceBuilder(), 0
+    for step in range(4):
+        at = step * MS
+        trace.nvtx(at, at + MS, f"step {step}")
+        for run, stream in (((5, 100), 7), ((100, 700), 20), ((701, 1000), 7)):
+            corr += 10
+            if run[0] == 701:
+                trace.record(stream=20, event=1, sync_id=corr, corr=corr)
+                trace.call(at + 2 * US, at + 3 * US, "cudaStreamWaitEvent_v3020", corr=corr + 1)
+                trace.wait(stream=7, event=1, sync_id=corr, corr=corr + 1)
+            name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args)" if stream == 20 else "nvjet_a"
+            trace.call(at + 3 * US, at + 4 * US, corr=corr + 2)
+            trace.kernel(at + run[0] * US, at + run[1] * US, name, stream=stream, corr=corr + 2)
+    path = trace.write(tmp_path / "t.sqlite")
+    [paragraph] = sections_of(path)[0].sentences
+    assert "blocking nccl AllReduce: 600 us" in paragraph
+    assert "lower bound" not in paragraph
+    with sqlite3.connect(path) as con:
+        con.execute(f"DROP TABLE CUPTI_ACTIVITY_KIND_{lost}")
+    con.close()
+    verdict, _, budget, _, opportunities, claims = sections_of(path)
+    assert "no known blocking time reaches 1%" in verdict.sentences[0]
+    assert "blocking is a lower bound" in verdict.sentences[0]
+    assert any("blocking is a lower bound" in note for note in budget.notes)
+    assert opportunities.sentences[1:] == [
+        "There may be more blocking time than is known: dependencies are not fully known on device "
+        "0 (limits of the verdict)."
+    ]
+    # nothing claims to be complete
+    said = " ".join(
+        [*verdict.sentences, *budget.notes, *opportunities.sentences, *opportunities.notes]
+    )
+    assert "nothing is recoverable" not in said and "resolved: every" not in said
+    status = {row[1]: row[2] for row in claims.tables[0].rows}
+    assert status["blocking time and the operation to blame"] == "unverified"
+
+
+def test_time_between_windows_is_told(tmp_path: Path) -> None:
+    """Ranges of 1 ms, 2 ms apart: half of the time is in no budget."""
+    trace = TraceBuilder()
+    for step in range(4):
+        at = 2 * step * MS
+        trace.nvtx(at, at + MS, f"step {step}").call(at, at + US, corr=step + 1)
+        trace.kernel(at + 2 * US, at + MS, "ampere_sgemm_128x64_tn", corr=step + 1)
+    verdict, _, budget = sections_of(trace.write(tmp_path / "t.sqlite"))[:3]
+    told = (
+        "50 % of the time lies between the {}windows and is in no budget: a window takes 1.0 ms, "
+    )
+    told += "from its start to that of the next it is 2.0 ms (medians)"
+    assert f"Limits: {told.format('')}." in verdict.sentences[0]
+    assert f"device 0: {told.format('steady ')}; shares and ceilings are those of the window" in (
+        budget.notes
+    )
+
+
+def test_an_mfu_above_100_is_told_as_impossible(trace: Path) -> None:
+    """A fifth of the step is recoverable: 80 % is possible without it, 81 % is not."""
+    for mfu, is_told in (("80", False), ("81", True), ("0.81", True)):
+        section = sections_of(trace, mfu=mfu)[4]
+        ceiling = dict(section.advice[0].lines)["Ceiling"]
+        assert ("; above 100% the given MFU and this bound cannot both hold" in ceiling) == is_told
+        assert any("above 100 % the given MFU" in note for note in section.notes) == is_told
+
+
+def test_a_ceiling_is_without_exactly_this_time(report: dict[str, Any]) -> None:
+    """One made of a lower bound holds for what the trace shows only; none is a promise."""
     results = report["traces"][0]["results"]
     [fact], best = rows(results["verdict"]), rows(results["opportunities"])[0]
     for kind, words in (
-        ("resolved", "25% more throughput at most."),
-        ("lower bound", "25% more throughput from what the trace shows of it."),
+        ("resolved", "25% more throughput without exactly this time."),
+        ("lower bound", "25% more throughput without what the trace shows of it."),
+        ("lower bound, perturbed", "25% more throughput without what the trace shows of it."),
     ):
         told = " ".join(_verdict([fact | {"bound_kind": kind}]))
         assert words in told.replace("25.0%", "25%")
         ceiling = dict(_advice(best | {"bound_kind": kind}).lines)["Ceiling"]
-        assert ceiling.endswith(" at most") == (kind == "resolved")
-        assert ceiling.startswith("step 1 ms to 800 us, throughput +25")
+        assert ceiling.endswith(words.removeprefix("25% more throughput").removesuffix("."))
+        assert ceiling.startswith("step 1 ms (1 ms to 1 ms) to 800 us, throughput +25")
+        assert "at most" not in told + ceiling
 
 
 def test_blocking_above_exposed_is_explained(report: dict[str, Any]) -> None:
     row = {"device": 0, "comm_busy_ms": 3.0, "comm_exposed_ms": 1.0, "comm_blocking_ms": 1.1}
     first = next(_communication([row]))
     assert "1.100 ms blocking" in first and "more than is exposed" in first
+    assert "bound" not in first
     assert "more than" not in next(_communication([row | {"comm_blocking_ms": 1.0}]))
 
 

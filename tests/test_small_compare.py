@@ -359,6 +359,15 @@ def test_model_part_keeps_pairs_apart(ask):
 
 
 # ------------------------------------------------------------------------------------ conditions
+# of launch_change: the numbers of names and their shares of the work, and the rest as it may be
+CHANGE = (
+    "pair BIGINT, told BIGINT, resized BIGINT, cut BIGINT, retuned BIGINT, filled BIGINT, "
+    "told_share DOUBLE, resized_share DOUBLE, cut_share DOUBLE, retuned_share DOUBLE, "
+    "filled_share DOUBLE, base_threads DOUBLE, new_threads DOUBLE, factor DOUBLE, "
+    "is_other_gpu BOOLEAN, changed_share DOUBLE, is_other_work BOOLEAN"
+)
+
+
 def conditions(ask, **rows):
     """What is told of each aspect: (pair, topic, aspect): (base, new, status, detail)."""
     columns = {
@@ -375,6 +384,9 @@ def conditions(ask, **rows):
         ),
         "content_pair": CONTENT,
         "gemm_precision": "pair BIGINT, side VARCHAR, formats VARCHAR",
+        "geometry": "pair BIGINT, side VARCHAR",
+        "launch_change": CHANGE,
+        "message": "pair BIGINT, key VARCHAR, base_bytes BIGINT, new_bytes BIGINT",
         "setting": "pair BIGINT, side VARCHAR, name VARCHAR, value VARCHAR",
         "evidence": "pair BIGINT, side VARCHAR, evidence VARCHAR, gap_count BIGINT",
         "member": "pair BIGINT",
@@ -552,6 +564,99 @@ def test_condition_content(ask):
         (0, "copies", "DtoD bytes per iteration"): ("64", "32", "differs", 45),
         (0, "copies", "PtoP bytes per iteration"): ("0", "1", "differs", 45),
         (1, "copies", "HtoH bytes per iteration"): ("7", "7", "same", 45),
+    }
+
+
+LAUNCHED = {
+    **{"told": 4, "resized": 0, "cut": 0, "retuned": 0, "filled": 0, "told_share": 0.9},
+    **{"resized_share": 0, "cut_share": 0, "retuned_share": 0, "filled_share": 0},
+    **{"base_threads": 2e6, "new_threads": 5e7, "factor": None, "is_other_gpu": "false"},
+    **{"changed_share": 0, "is_other_work": "false"},
+}
+
+
+def launched(ask, sides=("base", "new"), **changed):
+    row = (0, *(LAUNCHED | changed).values())
+    rows = [(0, side) for side in sides]
+    found = conditions(ask, launch_change=[row], geometry=[*rows, (1, "base"), (1, "new")])
+    ((key, (*told, position)),) = found.items()
+    assert key[2] == "launch geometry" and position == 33
+    assert told[:2] == ["2 million threads per iteration", "50 million threads per iteration"]
+    return key[1], *told[2:]
+
+
+def test_condition_launch_geometry(ask):
+    same = "4 names on both sides, with 90.0% of the compute work, have the same grids and blocks"
+    assert launched(ask) == ("launches", "same", same)
+    # less than a hundredth is told, and no difference
+    assert launched(ask, resized=1, resized_share=0.009, changed_share=0.009)[1:] == (
+        *("same", same + ", but for 0.9%"),
+    )
+    assert launched(ask, told_share=0.5)[1] == "same" and launched(ask, told_share=0.49)[1] == (
+        "unknown"
+    )
+    with_ = "on both sides, with {}% of the compute work, have "
+    does = "a changed batch size, sequence length or parallel split does this, and "
+    more = {"resized": 3, "resized_share": 0.25, "changed_share": 0.25, "factor": 2}
+    twice = f"3 of 4 names {with_.format('25.0')}2 times the threads in a launch (median by work)"
+    assert launched(ask, **more, is_other_work="true") == (
+        *("workload", "differs"),
+        f"{twice}, kernels of several classes alike: {does}then it is other work",
+    )
+    tuned = f"{does}so do kernels tuned anew under their names"
+    assert launched(ask, **more)[1:] == ("differs", f"{twice}: {tuned}")
+    assert launched(ask, **more, is_other_gpu="true")[2] == f"{twice}: {tuned}, and another GPU"
+    one = more | {"resized": 1, "factor": 0.125, "told_share": 0.2}
+    assert launched(ask, **one) == (
+        *("launches", "differs"),
+        f"1 of 4 names {with_.format('25.0')}0.125 times the threads in a launch: {tuned}",
+    )
+    others = {
+        "cut": 1,
+        "cut_share": 0.01,
+        "retuned": 2,
+        "retuned_share": 0.02,
+        "filled": 3,
+        "filled_share": 0.03,
+    }
+    assert launched(ask, **others, changed_share=0.06)[1:] == (
+        "differs",
+        f"1 of 4 names {with_.format('1.0')}other numbers of threads in a launch, and more or "
+        "fewer launches that make up for it: the same in other pieces; "
+        f"2 of 4 names {with_.format('2.0')}as many threads in other blocks: tuned anew; "
+        f"3 of 4 names {with_.format('3.0')}other grids, by as much as the number of "
+        "multiprocessors differs",
+    )
+
+
+def test_condition_launch_geometry_that_is_not_told(ask):
+    none = {"told": 0, "told_share": 0}
+    for sides, detail in (
+        *[((), "neither report tells"), (["new"], "one of the reports does not tell")],
+        (("base", "new"), "no kernel that tells it has the same name on both sides"),
+    ):
+        assert launched(ask, sides, **none) == ("launches", "unknown", detail)
+    assert launched(ask, ["base"], **none)[2] == "one of the reports does not tell"
+
+
+def test_condition_bytes_of_collectives(ask):
+    rows = [
+        *[(0, "nccl AllReduce", 100, 102), (0, "nccl AllGather", 100, 103)],
+        *[(0, "nccl Reduce", 5, None), (0, "x other", None, None), (0, "y other", None, None)],
+        *[(1, "nccl Reduce", 103, 100), (1, "nccl AllGather", None, 3)],
+    ]
+    told = "mean of the messages whose size NVTX payloads of NCCL tell"
+    one = "one of the reports does not tell"
+    per = " bytes per operation"
+    assert conditions(ask, message=rows) == {
+        (0, "communication", "nccl AllReduce" + per): ("100", "102", "same", told, 41),
+        (0, "communication", "nccl AllGather" + per): ("100", "103", "differs", told, 41),
+        (0, "communication", "nccl Reduce" + per): ("5", None, "unknown", one, 41),
+        (0, "communication", "bytes of collectives"): (
+            *(None, None, "unknown", "neither report tells", 55),
+        ),
+        (1, "communication", "nccl Reduce" + per): ("103", "100", "differs", told, 41),
+        (1, "communication", "nccl AllGather" + per): (None, "3", "unknown", one, 41),
     }
 
 
@@ -774,7 +879,13 @@ def test_compare_reconciliation_of_nothing(ask):
     ]
 
 
-def verdicts(ask, *rows, names=None):
+FAR = (
+    "pair BIGINT, base_far BIGINT, new_far BIGINT, base_adds_ns DOUBLE, new_adds_ns DOUBLE, "
+    "is_told BOOLEAN"
+)
+
+
+def verdicts(ask, *rows, names=None, far=(), work=()):
     members = names or [
         (0, "new", "rank 5"),
         (0, "base", "rank 4"),
@@ -782,7 +893,12 @@ def verdicts(ask, *rows, names=None):
         (9, "new", "y"),
     ]
     columns = "pair BIGINT, side VARCHAR, label VARCHAR"
-    return ask("compare/verdict", {**noise(*rows), "pair.member": (columns, members)})
+    tables = {
+        "pair.member": (columns, members),
+        "pair.outlier": (FAR, list(far)),
+        "pair.launch_change": ("pair BIGINT, factor DOUBLE, is_other_work BOOLEAN", list(work)),
+    }
+    return ask("compare/verdict", {**noise(*rows), **tables})
 
 
 def test_compare_verdict_passes_on_the_iteration(ask):
@@ -790,7 +906,7 @@ def test_compare_verdict_passes_on_the_iteration(ask):
     assert found == [
         *(0, "rank 4", "rank 5", 200, 250, 50, 25.0, 45, 56, 0.125, 5, 6, "slower", "b"),
         *[None] * 7,
-        "said",
+        *(200.25, 250.5, None, None, None, None, "said"),
     ]
     ((*found,),) = verdicts(ask, quantity("iteration", 0, 5))
     assert found[5:7] == [5, None]
@@ -872,7 +988,20 @@ def test_compare_verdict_keeps_pairs_apart(ask):
     ]
     names = [(1, "base", "c"), (0, "new", "b"), (0, "base", "a"), (1, "new", "d")]
     found = verdicts(ask, *rows[::-1], names=names)
-    assert [(*row[:3], *row[14:]) for row in found] == [
+    assert [(*row[:3], *row[14:21], row[27]) for row in found] == [
         (0, "a", "b", "blocking", 50, "nccl", 40, 900, 1000, None, "said"),
         (1, "c", "d", "compute_busy", -10, "gemm", -5, 0, 9, None, None),
+    ]
+
+
+def test_compare_verdict_tells_of_outliers_and_of_other_work(ask):
+    rows = [quantity("iteration", 900, 1000, pair, new_n=n) for pair, n in enumerate((5, 5, 4))]
+    names = [(pair, side, side) for pair in range(3) for side in ("base", "new")]
+    far = [(0, 1, 3, 5.0, 2.5, "true"), (1, 4, 5, 1.0, 9.0, "false"), (2, 1, 2, 0, 0, "false")]
+    work = [(0, 2.5, "false"), (1, 0.5, "true")]
+    found = verdicts(ask, *rows, names=names, far=far, work=work)
+    assert [row[21:27] for row in found] == [
+        (900.25, 1000.5, 1, 3, -2.5, None),
+        (900.25, 1000.5, 4, 5, None, 0.5),
+        (900.25, 1000.5, None, None, None, None),
     ]

@@ -357,7 +357,7 @@ OPPORTUNITY = {
     **{"role": str, "detail": str, "median_ns": 0, "min_ns": 0, "max_ns": 0, "step_ns": 100 * MS},
     **{"n": 3, "n_present": 3, "absent_ns": 0, "bound_kind": "k", "confidence": "c"},
     **{"is_material": True, "certain_pct": 100.0, "inferred_pct": 0.0, "gaps": 1, "longest_ns": 0},
-    **{"long_pct": 0.0, "beside_pct": 0.0},
+    **{"long_pct": 0.0, "beside_pct": 0.0, "step_min_ns": 0, "step_max_ns": 0, "unseen_waits": 0},
 }
 
 
@@ -397,6 +397,14 @@ def judged(ask, budgets, recipe="verdict", **rows):
         "nsys.iteration": table(
             rows.get("iterations", []), device=0, status="steady", anchor="nvtx:s"
         ),
+        "nsys.unseen_wait": table(rows.get("unseen", []), device=0, calls=9, unseen=0),
+        "nsys.shadow_producer": table(
+            rows.get("shadow", []), device=0, producer="copy HtoD", shadowed_ns=1
+        ),
+        "nsys.window_period": table(
+            rows.get("periods", []),
+            **{"device": 0, "window_ns": 1e7, "period_ns": 2e7, "span_ns": 100, "between_ns": 0},
+        ),
     }
     return ask(f"recipes/{recipe}", tables)
 
@@ -429,20 +437,52 @@ def test_verdict_passes_on_medians(ask):
     (row,) = judged(ask, windows(*changes), opportunity=[other, opportunity], work=work)
     assert row == (
         *(0, 3, 100, 90, 102, "compute", 60, 60, 60, 60, "gemm", 60, 40, pytest.approx(0.001001)),
-        *(4, 5, 6, "launch", 20, 2, 50, pytest.approx(25), "upper", "low", True, None),
+        *(
+            4,
+            5,
+            6,
+            0,
+            0,
+            None,
+            False,
+            False,
+            "launch",
+            20,
+            2,
+            50,
+            pytest.approx(25),
+            "upper",
+            "low",
+            True,
+            None,
+        ),
     )
 
 
 def test_verdict_without_an_opportunity(ask):
     (row,) = judged(ask, windows({}, {}, {}))
     assert row[5:12] == ("compute", 60, 60, 60, 60, None, None)
-    assert row[17:] == (*[None] * 7, False, None)
+    assert row[22:] == (*[None] * 7, False, None)
     # work of no length has no share
     (row,) = judged(ask, windows({}, {}, {}), work=[{"work_ns": 0}])
     assert row[10:12] == ("gemm", None)
     # a step that is all bound has no ceiling
     (row,) = judged(ask, windows({}, {}, {}), opportunity=[{"median_ns": 100 * MS}])
-    assert row[21] is None
+    assert row[26] is None
+
+
+def test_verdict_tells_what_no_launch_recovers(ask):
+    """Shadowed time from 1 % of the iteration on, medians, and by whom; small shares unnamed."""
+    name = "launch_starved_shadowed_ns"
+    shadow = [{"shadowed_ns": 66}, {"producer": "b", "shadowed_ns": 33}, {"device": 1}]
+    changes = [{name: 2 * MS}, {name: MS}, {name: 0}]
+    (row,) = judged(ask, windows(*changes), shadow=[*shadow, {"producer": "c", "shadowed_ns": 1}])
+    assert row[17:22] == (1, 1, "copy HtoD 66 %, b 33 %, c 1 %", True, False)
+    (row,) = judged(ask, windows(*changes), shadow=[*shadow, {"producer": "c", "shadowed_ns": 0}])
+    assert row[19] == "copy HtoD 67 %, b 33 %"
+    (row,) = judged(ask, windows(*[{name: MS - 1}] * 3))
+    assert row[19:22] == (None, False, False)
+    assert judged(ask, windows({name: MS}), gaps=[{"evidence": "inferred"}, {}])[0][21] is True
 
 
 @pytest.mark.parametrize(
@@ -499,6 +539,12 @@ def test_verdict_tells_its_limits(ask):
     graph = "whole CUDA graphs count as compute, what ran inside is not in the trace"
     assert limits(ask, work=[{"work_ns": 5}, {"name_id": 3, "work_ns": 6}]) == graph
     assert limits(ask, work=[{"work_ns": 6}, {"name_id": 3, "work_ns": 5}]) is None
+    told = (
+        "5 % of the time lies between the windows and is in no budget: a window takes 10.0 ms, "
+        "from its start to that of the next it is 20.0 ms (medians)"
+    )
+    assert limits(ask, periods=[{"between_ns": 5}, {"device": 1, "between_ns": 50}]) == told
+    assert limits(ask, periods=[{"between_ns": 4}]) is None
     # of equal work the first by name
     assert limits(ask, work=[{"name_id": 6}, {"name_id": 3}]) is None
 
@@ -517,6 +563,14 @@ def test_verdict_tells_what_is_not_known_of_gaps(ask):
         "a launch, and what the host was late with there stands in blocking and dependency-stalled"
     )
     assert limits(ask, gaps=[{}, {"evidence": "none"}]) is None
+    for unseen in (3, 9):
+        for gaps in ([{}], []):
+            (row,) = judged(ask, windows({}, {}, {}), gaps=gaps, unseen=[{"unseen": unseen}])
+            assert row[21] is True and row[-1] == (
+                f"blocking is a lower bound: {unseen} of 9 calls that make a stream wait left no "
+                "wait in the trace, so what they held up is unknown"
+            )
+    assert limits(ask, unseen=[{}, {"device": 1, "unseen": 1}]) is None
     # windows from 0 to 1000: what only touches them does not count
     outside = [{"start_ns": 1000, "end_ns": 2000}, {"start_ns": -9, "end_ns": 0}]
     gaps = [{"evidence": "graph", **each} for each in outside]
@@ -616,9 +670,18 @@ def test_claims_of_gaps(ask):
 
     assert told("resolved", "none") == [("measured", 0), ("measured", 0, 0)]
     assert told("resolved", "inferred") == [("measured", 0), ("inferred", 50, 0)]
-    assert told("resolved", "unresolved") == [("measured", 0), ("measured", 0, 50)]
+    assert told("resolved", "unresolved") == [("measured", 0), ("inferred", 0, 50)]
     for launchless in ("no_launch", "graph"):
-        assert told(launchless, *["none"] * 3) == [("inferred", 25), ("measured", 0, 25)]
+        assert told(launchless, *["none"] * 3) == [("inferred", 25), ("inferred", 0, 25)]
+    # nearly all of it unknown
+    many = ["unresolved"] * 18
+    assert told("resolved", *many) == [("measured", 0), ("inferred", 0, 94.7)]
+    assert told("resolved", *many, "unresolved") == [("measured", 0), ("unverified", 0, 95)]
+    # waits without a row: some, and all of them
+    for unseen, status in ((0, "measured"), (1, "inferred"), (8, "inferred"), (9, "unverified")):
+        found = claims(ask, gaps=[{}], unseen=[{"unseen": unseen}, {"device": 1, "unseen": 9}])
+        assert found[0, 50][1] == status
+        assert found[0, 50][2].endswith("left no wait in the trace") == (unseen > 0)
     assert (0, 40) not in claims(ask) and (0, 50) not in claims(ask)
     outside = [{"start_ns": 1000, "end_ns": 2000}, {"start_ns": -9, "end_ns": 0}, {"device": 1}]
     assert (0, 40) not in claims(ask, gaps=outside)
@@ -629,6 +692,18 @@ def test_claims_of_gaps(ask):
     assert "75.0 % rests" in claims(ask, gaps=inside)[0, 50][2]
     apart = windows({"start_ns": 500, "end_ns": 600}, {"start_ns": 50, "end_ns": 60})
     assert (0, 40) in claims(ask, apart, gaps=[{"start_ns": 300, "end_ns": 310}])
+
+
+def test_claims_of_what_no_launch_recovers(ask):
+    name = "launch_starved_shadowed_ns"
+    shadow = [{"shadowed_ns": 3}, {"producer": "b", "shadowed_ns": 4}, {"device": 1}]
+    changes = windows({name: 2 * MS}, {name: MS}, {name: 0})
+    told = "1.0 ms of 100.0 ms per iteration (medians{}), in no bound: an earlier launch alone "
+    told += "cannot recover it, another way to do that operation may"
+    found = claims(ask, changes, shadow=shadow)[0, 45]
+    assert found[1:] == ("unverified", told.format(", most of it beside b"))
+    assert claims(ask, changes)[0, 45][2] == told.format("")
+    assert (0, 45) not in claims(ask, windows({name: MS - 1}))
 
 
 def test_claims_of_what_has_no_cause(ask):
@@ -678,16 +753,21 @@ def advised(ask, *rows, **variables):
 def test_opportunities_are_ceilings(ask):
     row = {"median_ns": 20 * MS, "min_ns": 10 * MS, "max_ns": 30 * MS, "class": "nccl"}
     (found,) = advised(ask, row, mfu=40)
-    assert found[:16] == (
-        *(0, 1, "o", "nccl", 20, 10, 30, 3, "k", 100, 80, pytest.approx(25), 50, "c", True),
-        "measured",
+    row |= {"step_min_ns": 90 * MS, "step_max_ns": 110 * MS}
+    (found,) = advised(ask, row, mfu=40)
+    assert found[:19] == (
+        *(0, 1, "o", "nccl", 20, 10, 30, 3, "k", 100, 90, 110, 80, pytest.approx(25), 50, False),
+        *("c", True, "measured"),
     )
-    assert advised(ask, row)[0][12] is None
+    assert advised(ask, row)[0][14:16] == (None, None)
     (all_of_it,) = advised(ask, {"median_ns": 100 * MS}, mfu=40)
-    assert all_of_it[10:13] == (0, None, None)
+    assert all_of_it[12:16] == (0, None, None, None)
+    # 80 / 100 of the step is left: percent or fraction, and 100 % itself is possible
+    for mfu, is_above in ((80, False), (81, True), (0.8, False), (0.81, True), (1, True)):
+        assert advised(ask, row, mfu=mfu)[0][15] is is_above, mfu
     for certain, status in ((49.9, "inferred"), (50.0, "measured"), (50.5, "measured")):
         (other,) = advised(ask, {"certain_pct": certain})
-        assert other[15] == status
+        assert other[18] == status
 
 
 def test_opportunities_tell_their_evidence(ask):
@@ -699,11 +779,14 @@ def test_opportunities_tell_their_evidence(ask):
     )
 
     def evidence(**changes):
-        return advised(ask, {**row, **changes})[0][16]
+        return advised(ask, {**row, **changes})[0][19]
 
     assert evidence() == told.format("", "")
     assert evidence(inferred_pct=12.0) == told.format(", 12 % inferred", "")
     assert evidence(cause="launch", long_pct=34.0) == told.format("", ", 34 % of it in pauses")
+    assert evidence(unseen_waits=5) == told.format(
+        ", as far as waits are in the trace (5 are not)", ""
+    )
     beside = ", {} % of it while copies, communication or spinning kernels ran"
     assert evidence(beside_pct=1.0) == told.format("", beside.format(1))
     assert evidence(beside_pct=0.99) == told.format("", "")
@@ -716,6 +799,14 @@ def test_opportunities_advise_by_the_cause(ask):
     actions = [
         *[("Find what holds the host", {"cause": "launch", "long_pct": 50.0})],
         *[("CUDA graphs", {"cause": "launch", "long_pct": 49.9, "class": "transport"})],
+        *[
+            (
+                "See first whether the host waits",
+                {"cause": "launch", "long_pct": at, "beside_pct": 50},
+            )
+            for at in (0.0, 100.0)
+        ],
+        *[("Find what holds", {"cause": "launch", "long_pct": 50.0, "beside_pct": 49.9})],
         *[("MoE communication overlap", {"class": "transport", "role": "comm"})],
         *[("MoE communication overlap", {"class": "dispatch", "role": "comm"})],
         *[("MoE communication overlap", {"detail": "dispatch"})],
@@ -733,13 +824,13 @@ def test_opportunities_advise_by_the_cause(ask):
     ]
     for text, row in actions:
         (found,) = advised(ask, row)
-        assert found[17].startswith(text), row
+        assert found[20].startswith(text), row
         start = "capture again with the change only: blocking"
         if row.get("cause") == "launch":
             start = "capture again with the change only: launch_starved"
         elif row.get("role") == "comm":
             start = "capture all ranks"
-        assert found[18].startswith(start), row
+        assert found[21].startswith(start), row
 
 
 def test_opportunities_in_order(ask):
@@ -1149,3 +1240,17 @@ def test_step_timeline_merges_what_is_short(ask):
     # of equal time the later class by name
     even = [{"start_ns": 101, "end_ns": 102, "class": each} for each in ("b", "c", "a")]
     assert marks(timeline(ask, even, max_marks=1))[1:] == [("stream 7", "c", 1, 1, 3, 3, None)]
+
+
+def test_step_timeline_keeps_its_promise_where_a_stream_overlaps_itself(ask):
+    ops = [{"start_ns": 100 + at % 7, "end_ns": 150 + at} for at in range(40)]
+    ops += [{"lane": 2, "stream_id": 8, "start_ns": 100, "end_ns": 200}] * 4
+    ops += [{"start_ns": 190, "end_ns": 191}]
+    for most in (2, 3, 4, 5, 11, 12, 20, 43):
+        found = timeline(ask, ops, max_marks=most)
+        assert len({row[3] for row in found}) <= len(found) <= most
+        assert sum(row[9] for row in found) == 45  # nothing is lost
+    assert len(timeline(ask, ops, max_marks=1)) == 2
+    # five slots a lane, and so the five longest; others last 78 ns and less
+    longest = [row for row in marks(timeline(ask, ops, max_marks=20)) if row[5] == 1]
+    assert sorted(row[3] for row in longest if row[0] == "stream 7") == [1, *[85] * 5]

@@ -153,6 +153,301 @@ def test_pairs_content_pair(ask):
     ]
 
 
+GEOMETRY = (
+    "pair BIGINT, side VARCHAR, name VARCHAR, iteration BIGINT, count BIGINT, blocks BIGINT, "
+    "threads BIGINT"
+)
+CONTENT_PAIR = (
+    "pair BIGINT, kind VARCHAR, key VARCHAR, class VARCHAR, base_count DOUBLE, new_count DOUBLE, "
+    "base_work_ns BIGINT, new_work_ns BIGINT"
+)
+SETTING = "pair BIGINT, side VARCHAR, name VARCHAR, value VARCHAR"
+
+
+def test_launch_segment(ask):
+    def kernel(start, name, grid, block, end=None, process=7, ordinal=0):
+        return start, start + 1 if end is None else end, process, ordinal, name, *grid, *block
+
+    grid, block = (4, 3, 2), (8, 4, 2)
+    rows = [
+        # at the borders of stretches, and before all
+        *[kernel(at, 1, grid, block) for at in (0, 99, 100, 200, 299, 300, -1)],
+        # the same name with another launch, and kernels without a name
+        *[kernel(50, 1, (1, 1, 1), (32, 1, 1)), kernel(50, None, (2, 1, 1), (1, 1, 1024))],
+        *[kernel(51, 2, (3, 1, 1), (1, 1, 1)), kernel(51, 3, (1, 1, 1), (2, 1, 1))],
+        # of another process the same ordinal is another GPU
+        *[kernel(60, 1, grid, block, process=8), kernel(60, 1, grid, block, end=60)],
+        *[kernel(60, 1, grid, block, end=59), kernel(0, 1, grid, block, process=9, ordinal=6)],
+        # communication, and what cannot be
+        kernel(70, 4, grid, block),
+        *[kernel(70, 1, (10**6, 10**6, at), (32, 32, 1)) for at in (1, 2)],
+        *[kernel(70, 1, grid, (32, 32, at)) for at in (0, 2, None)],
+        *[kernel(70, 1, each, block) for each in ((-1, -1, 1), (None, 1, 1), (2**62, 2**62, 9))],
+    ]
+    tables = {
+        "nsys.kernel": (
+            "start_ns BIGINT, end_ns BIGINT, process BIGINT, device_ordinal BIGINT, "
+            "name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, "
+            "block_y BIGINT, block_z BIGINT",
+            rows,
+        ),
+        "nsys.device_map": (
+            "process_pid BIGINT, device_ordinal BIGINT, gpu_id BIGINT",
+            [(8, 0, 5), (8, 0, None), (7, 6, 9)],
+        ),
+        "nsys.segment": (
+            "device BIGINT, segment BIGINT, start_ns BIGINT, end_ns BIGINT",
+            [
+                *[(0, at, 100 * at - 100, 100 * at) for at in (1, 2, 3, 4)],
+                *[(5, 1, 50, 150), (5, 2, 150, 250)],
+            ],
+        ),
+    }
+    assert sorted(ask("steps/launch_segment", tables)) == [
+        *[(0, 1, -4, 1, 2, 2048)],
+        # of 24 blocks two and one of no length, one of a single block, and the largest
+        (0, 1, 1, 5, 3 * 24 + 1 + 10**12, 3 * 24 * 64 + 32 + 1024 * 10**12),
+        *[(0, 1, 2, 1, 3, 3), (0, 1, 3, 1, 1, 2), (0, 1, 4, 1, 24, 1536)],
+        *[(0, 2, 1, 1, 24, 1536), (0, 3, 1, 2, 48, 3072), (0, 4, 1, 1, 24, 1536)],
+        (5, 1, 1, 1, 24, 1536),
+    ]
+
+
+def test_fact_geometry(ask):
+    columns = "device BIGINT, segment BIGINT, name_id BIGINT, count BIGINT, blocks BIGINT, "
+    rows = [
+        *[(0, 1, 1, 1, 10, 100), (0, 2, 1, 2, 20, 200), (0, 3, 1, 4, 40, 400)],
+        *[(0, 4, 1, 8, 80, 800), (0, 1, 2, 1, 3, 5), (0, 2, 3, 1, 4, 6), (0, 1, -4, 1, 1, 1)],
+        *[(0, 1, 4, 9, 9, 9), (5, 1, 1, 16, 160, 1600), (6, 1, 1, 1, 1, 1)],
+    ]
+    tables = {
+        "nsys.launch_segment": (columns + "threads BIGINT", rows),
+        "nsys.op_name": (
+            "name_id BIGINT, name VARCHAR, role VARCHAR",
+            [
+                *[(1, "k", "compute"), (2, "l", "compute"), (3, "l", "compute")],
+                *[(-4, None, "compute"), (4, "c", "comm")],
+            ],
+        ),
+        "nsys.window_segment": (
+            "device BIGINT, iteration BIGINT, segment BIGINT",
+            [(0, 0, 1), (0, 0, 2), (0, 1, 3), (0, 2, 3), (5, 0, 1)],
+        ),
+    }
+    found = ask("facts/geometry", tables)
+    assert sorted(found, key=lambda row: (*row[:2], row[2] or "")) == [
+        *[(0, 0, None, 1, 1, 1), (0, 0, "k", 3, 30, 300), (0, 0, "l", 2, 7, 11)],
+        *[(0, 1, "k", 4, 40, 400), (0, 2, "k", 4, 40, 400), (5, 0, "k", 16, 160, 1600)],
+    ]
+
+
+def sized(ask, kernels, gpus=()):
+    """The rows of launch_size by name: kernels as {name: a list of windows of either side}.
+
+    A window is (launches, blocks, threads) of all launches together.
+    """
+    geometry, content = [], []
+    for name, sides in kernels.items():
+        counts = []
+        for side, windows in zip(("base", "new"), sides, strict=True):
+            geometry += [(0, side, name, at, *each) for at, each in enumerate(windows)]
+            counts.append(windows[0][0] if windows else 4)
+        content.append((0, "kernel", name or "(no name)", "gemm", *counts, 30, 50))
+    # of one side only, of a class, of another pair
+    content += [
+        *[(0, "kernel", "gone", "gemm", 1, 0, 9, 9), (0, "kernel", "new", "gemm", 0, 1, 9, 9)],
+        *[(0, "class", "k", "gemm", 1, 1, 9, 9), (1, "kernel", "k", "gemm", 1, 1, 9, 9)],
+    ]
+    tables = {
+        "pair.geometry": (GEOMETRY, geometry),
+        "pair.content_pair": (CONTENT_PAIR, content),
+        "pair.setting": (
+            SETTING,
+            [(0, side, "GPU", gpu) for side, gpu in zip(("base", "new"), gpus, strict=False)],
+        ),
+    }
+    found = ask("pairs/launch_size", tables)
+    assert [row for row in found if row[0] == 1] == [(1, "k", "gemm", 18, *[None] * 7, "unknown")]
+    return {row[1]: row[3:] for row in found if row[0] == 0}
+
+
+def test_pairs_launch_size(ask):
+    def told(base, new, gpus=()):
+        (row,) = sized(ask, {"k": (base, new)}, gpus).values()
+        return row[-1]
+
+    static = [(2, 200, 25_600)] * 3
+    assert told(static, static) == "same"
+    assert sized(ask, {None: (static, static[:1])}) == {
+        "(no name)": (80, 100.0, 100.0, 12_800.0, 12_800.0, 25_600.0, 25_600.0, 1.0, "same"),
+    }
+    # twice the grid, the same in two pieces, twice the blocks of half the size, other tiles
+    assert told(static, [(2, 400, 51_200)]) == told([(2, 400, 51_200)], static) == "resized"
+    assert told(static, [(4, 200, 25_600)]) == "cut"
+    assert told(static, [(2, 400, 25_600)]) == "retuned"
+    assert told(static, [(2, 200, 51_200)]) == "resized"
+    # more launches of the same grid are counted elsewhere
+    assert told(static, [(4, 400, 51_200)]) == "same"
+    # two percent are none
+    assert told(static, [(2, 204, 26_112)]) == "same"
+    assert told(static, [(2, 205, 26_240)]) == "resized"
+    assert told([(2, 204, 26_112)], static) == "same"
+    # of any length: the middle halves of the windows overlap, or not; one window tells nothing
+    lengths = [(1, n, 128 * n) for n in (10, 20, 30, 40, 50)]
+    assert told(lengths, [(1, n, 128 * n) for n in (20, 40, 50, 60, 70)]) == "same"
+    assert told(lengths, [(1, n, 128 * n) for n in (20, 50, 60, 70, 80)]) == "resized"
+    assert told([(1, n, 128 * n) for n in (20, 50, 60, 70, 80)], lengths) == "resized"
+    assert told(static, [*static, (2, 900, 90_000)]) == "same"
+    for nothing in ((static, []), ([], static), ([], [])):
+        assert told(*nothing) == "unknown"
+
+
+def test_pairs_launch_size_follows_the_multiprocessors(ask):
+    def told(new, *gpus):
+        (row,) = sized(ask, {"k": ([(1, 100, 100)], [(1, new, new)])}, gpus).values()
+        return row[-1]
+
+    a, b = "A (100 SM, 1 MHz, 1 MiB)", "B (150 SM, 1 MHz, 1 MiB)"
+    assert told(150, a, b) == told(152, a, b) == "filled"
+    assert told(100, a, b) == "same" and told(200, a, b) == told(145, a, b) == "resized"
+    assert told(150, a, a) == told(150, a) == told(150, a, "B (? SM, 1 MHz, 1 MiB)") == "resized"
+    # of two boards nobody knows which one it was
+    assert told(150, a, f"{b}; {a}") == told(150, f"{a}; {b}", b) == "resized"
+    assert told(101, a, "B (101 SM, 1 MHz, 1 MiB)") == "same"
+
+
+SIZE = (
+    "pair BIGINT, name VARCHAR, class VARCHAR, work_ns BIGINT, base_total DOUBLE, "
+    "new_total DOUBLE, factor DOUBLE, kind VARCHAR"
+)
+
+
+def changes(ask, *kernels, alone=0, gpus=("x", "x")):
+    """launch_change of kernels (class, work, threads before and after, kind); `alone` is other
+    work."""
+    size = [
+        (0, f"k{at}", cls, work, base, new, new / base, kind)
+        for at, (cls, work, base, new, kind) in enumerate(kernels)
+    ]
+    content = [(0, "kernel", f"k{at}", "c", 1, 1, row[3], 0) for at, row in enumerate(size)]
+    content += [(0, "kernel", "x", "c", 0, 1, 0, alone), (0, "class", "c", "c", 1, 1, 99, 99)]
+    tables = {
+        "pair.launch_size": (SIZE, size),
+        "pair.content_pair": (CONTENT_PAIR, [*content, (3, "kernel", "x", "c", 1, 1, 0, 0)]),
+        "pair.setting": (
+            SETTING,
+            [(0, side, "GPU", gpu) for side, gpu in zip(("base", "new"), gpus, strict=True)],
+        ),
+    }
+    found = {row[0]: row[1:] for row in ask("pairs/launch_change", tables)}
+    assert found[3] == (*[0] * 10, None, None, None, False, 0, False)
+    return found[0]
+
+
+def test_pairs_launch_change(ask):
+    rows = [
+        *[("gemm", 40, 10, 20, "resized"), ("norm", 10, 10, 30, "resized")],
+        *[("rope", 5, 8, 8, "cut"), ("rope", 15, 8, 8, "retuned"), ("rope", 10, 9, 9, "filled")],
+        *[("rope", 10, 7, 7, "same"), ("rope", 5, 99, 9, "unknown")],
+    ]
+    assert changes(ask, *rows, alone=5) == (
+        *(6, 2, 1, 1, 1, 0.9, 0.5, 0.05, 0.15, 0.1, 52.0, 82.0, 2.0, False),
+        *(pytest.approx(0.8), False),
+    )
+    # the median by work
+    rows = [("gemm", w, 10, f * 10, "resized") for w, f in ((30, 4), (30, 2), (40, 3))]
+    assert changes(ask, *rows)[12] == 3
+    assert changes(ask, *rows, ("gemm", 40, 10, 20, "resized"))[12] == 2
+
+
+def test_pairs_launch_change_tells_other_work(ask):
+    def is_other(*kernels, **more):
+        return changes(ask, *kernels, **more)[-1]
+
+    double = [(cls, 10, 10, 20, "resized") for cls in ("gemm", "norm", "norm")]
+    half = [(cls, work, new, old, kind) for cls, work, old, new, kind in double]
+    assert is_other(*double) and is_other(*half)
+    # two names, or one class: kernels that are tuned together
+    assert not is_other(*double[:2]) and not is_other(*double[1:], double[1])
+    # 5 % of the work
+    assert is_other(*double, alone=570) and not is_other(*double, alone=571)
+    # the rest in the other direction: a fifth of it, or more
+    tuned = ("rope", 7, 10, 5, "resized")
+    assert is_other(*double, tuned) and not is_other(*double, (*tuned[:1], 8, *tuned[2:]))
+    # all threads together go along
+    assert not is_other(*double, ("rope", 1, 90, 60, "resized"))
+    assert not is_other(*double, ("rope", 1, 900, 905, "same"), ("rope", 1, 900, 875, "same"))
+    # another GPU: half of what can be told
+    same = ("rope", 30, 10, 10, "same")
+    assert is_other(*double, same, gpus="xy")
+    assert not is_other(*double, same, ("rope", 1, 10, 10, "same"), gpus="xy")
+    assert is_other(*double, same, ("rope", 1, 10, 10, "same"))
+
+
+def test_pairs_message(ask):
+    columns = "pair BIGINT, side VARCHAR, class VARCHAR, collective VARCHAR, bytes BIGINT"
+    rows = [
+        *[(0, "base", "nccl", "AllReduce", n) for n in (10, 21, None)],
+        *[(0, "new", "nccl", "AllReduce", 8), (0, "base", "nccl", "AllGather", 8)],
+        *[(0, "base", "nccl", "Reduce", None), (0, "new", "nccl", "Reduce", None)],
+        *[(1, "base", "nccl", "Reduce", None), (1, "new", "nccl", "Reduce", 3)],
+        *[(0, "base", "other", "Reduce", 4), (0, "new", "other", "Reduce", 5)],
+    ]
+    assert sorted(ask("pairs/message", {"pair.collective": (columns, rows)})) == [
+        *[(0, "nccl AllReduce", 16, 8), (0, "nccl Reduce", None, None)],
+        *[(0, "other Reduce", 4, 5), (1, "nccl Reduce", None, 3)],
+    ]
+
+
+def test_pairs_outlier(ask):
+    def told(base, new, pair=0, **params):
+        rows = [(pair, side, at, None, None, "iteration", ns)
+                for side, values in (("base", base), ("new", new))
+                for at, ns in enumerate(values)]  # fmt: skip
+        rows += [(pair, "new", 0, None, None, "period", 10**9), (9, "new", 0, None, None, "x", 1)]
+        medians = [sorted(values)[(len(values) - 1) // 2] for values in (base, new)]
+        tables = {
+            "pair.sample": (SAMPLE, rows),
+            "pair.measured": (
+                "pair BIGINT, item VARCHAR, base_ns BIGINT, new_ns BIGINT",
+                [(pair, "iteration", *medians), (pair, "period", 1, 1)],
+            ),
+            "pair.window": (WINDOW, [(pair, "base", len(base), medians[0]), (pair, "new", 1, 7)]),
+        }
+        (row,) = ask("pairs/outlier", tables, **params)
+        return row[1:]
+
+    calm = [1000, 999, 1001, 998, 1002]
+    assert told(calm, calm) == (5, 5, 0, 0, 0.0, 0.0, False)
+    # one of five, or the one that there was and is no more; a shorter one is far off too
+    assert told(calm, [*calm[1:], 2000]) == (5, 5, 0, 1, 0.0, 199.8, True)
+    assert told([*calm[1:], 2000], calm)[2:] == (1, 0, 199.8, 0.0, True)
+    assert told(calm, [*calm[1:], 500])[3:] == (1, 0.0, -99.8, True)
+    # of both sides alike, of fewer than five
+    assert told([*calm[1:], 2000], [*calm[1:], 2001])[2:] == (1, 1, 199.8, 200.0, False)
+    assert told(calm, [1000, 1000, 1000, 2000])[3:] == (1, 0.0, 250.0, False)
+    # less than 1 % of the base's iteration in all, or by itself
+    assert told(calm, [*calm[1:], 1048])[3:] == (1, 0.0, pytest.approx(9.4), False)
+    assert told(calm, [*calm[1:], 1052])[3:] == (1, 0.0, pytest.approx(10.2), True)
+    assert told([1000] * 5, [*[1000] * 4, 1010])[3] == 0
+    assert told([1000] * 5, [*[1000] * 4, 1011])[3:] == (1, 0.0, 2.2, False)
+    assert told([1000] * 5, [*[1000] * 4, 1011], min_change_pct=0.1)[3:] == (1, 0.0, 2.2, True)
+    assert told(calm, calm, min_change_pct=0)[-1] is False
+    # eight standard deviations, of both sides together
+    wide = [1000 + 10 * at for at in range(-20, 21)]
+    assert told(wide, wide)[2:4] == (0, 0)
+    spread = 8 * 1.4826 * 100
+    for at, far in ((int(spread), 0), (int(spread) + 1, 1)):
+        assert told(wide, [*wide[1:-1], *[1000] * 2, 1000 + at])[3] == far, at
+    # six of them over the root of 41
+    assert told(wide, [*wide[1:], 6600])[3:] == (1, 0.0, pytest.approx(136, 0.01), False)
+    assert told(wide, [*wide[1:], 6800])[3:] == (1, 0.0, pytest.approx(141, 0.01), True)
+    # a quarter of what the median changed
+    later = [ns + 800 for ns in calm]
+    assert told(calm, [*later[1:], 2798])[-1] is False
+    assert told(calm, [*later[1:], 2806])[-1] is True
+
+
 def test_pairs_gemm_precision(ask):
     names = {
         "fp4": ["cutlass_e2m1", "nvf4", "nvfp4", "mxfp4", "gemm_fp4"],
@@ -179,6 +474,12 @@ def test_pairs_gemm_precision(ask):
     ]
 
 
+OUTLIER = (
+    "pair BIGINT, base_n BIGINT, new_n BIGINT, base_far BIGINT, new_far BIGINT, "
+    "base_adds_ns DOUBLE, new_adds_ns DOUBLE, is_told BOOLEAN"
+)
+
+
 def test_pairs_label(ask):
     conditions = [
         *[(None, "iteration", "window", "differs"), (None, "iteration", "first", "differs")],
@@ -196,6 +497,7 @@ def test_pairs_label(ask):
             conditions,
         ),
         "pair.window": (WINDOW, [(0, "base", 1, 1), (0, "new", 1, 1), (1, "base", 1, 1)]),
+        "pair.outlier": (OUTLIER, []),
     }
     assert sorted(ask("pairs/label", tables)) == [
         (0, "FORCED, not comparable: anchor, parts; differs: iteration"),
@@ -203,6 +505,21 @@ def test_pairs_label(ask):
     ]
     tables["pair.condition"] = (tables["pair.condition"][0], conditions[5:7])
     assert sorted(ask("pairs/label", tables)) == [(0, None), (1, None)]
+    # what medians do not see is said where it matters
+    far = [(0, 10, 12, 0, 1, 0.0, 2.5e6, "true"), (1, 10, 12, 3, 0, 5.0, -1e4, "false")]
+    tables["pair.outlier"] = (OUTLIER, far)
+    outliers = "outliers: 0 of 10 and 1 of 12 iterations, +2.5 ms per iteration"
+    assert sorted(ask("pairs/label", tables)) == [(0, outliers), (1, None)]
+    for adds, said in ((-1e5, "-0.1 ms"), (-99_000.0, "-99 us")):
+        tables["pair.outlier"] = (OUTLIER, [(0, 10, 12, 0, 1, 0.0, adds, "true")])
+        assert max(row[1] or "" for row in ask("pairs/label", tables)) == (
+            f"outliers: 0 of 10 and 1 of 12 iterations, {said} per iteration"
+        )
+    tables["pair.outlier"] = (OUTLIER, far)
+    tables["pair.condition"] = (tables["pair.condition"][0], conditions[:1])
+    assert sorted(ask("pairs/label", tables)) == [
+        *[(0, f"differs: iteration; {outliers}"), (1, "differs: iteration")],
+    ]
 
 
 SAMPLE = (
@@ -435,8 +752,9 @@ def crossed(ask, thresholds, noise, recorded=()):
             [(at, f"t{at}", *each) for at, each in enumerate(thresholds)],
         ),
         "pair.noise": (
-            "pair BIGINT, item VARCHAR, base_ns BIGINT, new_ns BIGINT, verdict VARCHAR",
-            noise,
+            "pair BIGINT, item VARCHAR, base_ns BIGINT, new_ns BIGINT, verdict VARCHAR, "
+            "base_mean_ns DOUBLE, new_mean_ns DOUBLE",
+            [(*row, *row[2:4]) if len(row) == 5 else row for row in noise],
         ),
         "pair.setting": ("pair BIGINT, name VARCHAR, value VARCHAR", list(recorded)),
     }
@@ -452,7 +770,8 @@ def test_compare_gate_crosses_what_is_asked(ask, comparison, kept):
     for kind, amount in (("percent", 10), ("change", 10), ("level", 110)):
         found = crossed(ask, [("iteration", comparison, amount, kind)], noise)
         assert [row[5] for row in found if row[7]] == kept
-    assert found[0] == ("t0", 0, "iteration", 100, 109, 9, 9.0, comparison[0] == "<", "v", "said")
+    low = comparison[0] == "<"
+    assert found[0] == ("t0", 0, "iteration", 100, 109, 9, 9.0, low, low, "v", "said")
 
 
 def test_compare_gate_against_nothing(ask):
@@ -464,6 +783,22 @@ def test_compare_gate_against_nothing(ask):
     assert [row[7] for row in crossed(ask, [("iteration", "<", 0, "percent")], noise)] == [
         False
     ] * 2
+
+
+def test_compare_gate_of_means(ask):
+    noise = [(0, "iteration", 100, 100, "v", 99.6, 120.4), (1, "iteration", 10, 30, "v", 20, 20)]
+    asked = [(name, ">", 10, "percent") for name in ("iteration", "iteration_mean")]
+    assert [row[1:9] for row in crossed(ask, asked, noise)] == [
+        (0, "iteration", 100, 100, 0, 0.0, False, True),
+        (1, "iteration", 10, 30, 20, 200.0, True, False),
+        (0, "iteration_mean", 100, 120, 20, 20.0, True, True),
+        (1, "iteration_mean", 20, 20, 0, 0.0, False, False),
+    ]
+    # a level and a change of means, and a mean of what was not recorded
+    noise.append((0, "blocking", 1, 1, "v", 5, 9))
+    asked = [("blocking_mean", ">=", 9, "level"), ("blocking_mean", "<", 4, "change")]
+    assert [row[7] for row in crossed(ask, asked, noise)] == [True, False]
+    assert crossed(ask, asked, noise, [(0, "recorded", "kernel")]) == []
 
 
 def test_compare_gate_asks_nothing_of_what_was_not_recorded(ask):

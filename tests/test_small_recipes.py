@@ -19,13 +19,16 @@ TABLES = {
     "session_start": "utc_ns BIGINT",
     "diagnostic": "severity BIGINT, text VARCHAR",
     "device_map": "process_pid BIGINT, device_ordinal BIGINT, gpu_id BIGINT",
-    "nvtx": "event_type BIGINT, end_ns BIGINT, start_ns BIGINT",
+    "nvtx": "event_type BIGINT, end_ns BIGINT, start_ns BIGINT, process BIGINT, thread BIGINT, "
+    "text VARCHAR",
     "session_end": "session_end_ns BIGINT",
     "overhead": "start_ns BIGINT, end_ns BIGINT",
     "cuda_overhead": "start_ns BIGINT, end_ns BIGINT",
     "gpu_metric_info": "metric_name VARCHAR",
     "control_call": "control VARCHAR",
     "event_wait": "is_found BOOLEAN",
+    "cuda_event": "row_id BIGINT",
+    "unseen_wait": "device BIGINT, calls BIGINT, unseen BIGINT",
     "sync": "stream_id BIGINT, event_id BIGINT, correlation_id BIGINT",
     "event_pairing": "is_inferred BOOLEAN",
     "capture_row": "relation VARCHAR, process BIGINT, device_ordinal BIGINT, rows BIGINT, "
@@ -48,10 +51,14 @@ def capture(ask):
             "event_pairing": [(False,)],
             "capture_graph": [(0, 0, 0, 0)],
             "session_end": [(None,)],
+            "cuda_event": [(1,)] if "cuda_event" in present else [],
             **given,
         }
-        # a range starts at 0 unless the row says more
-        rows["nvtx"] = [(*row, 0)[:3] for row in rows.get("nvtx", [])]
+        # a range starts at 0 unless the row says more, each on a thread of its own
+        rows["nvtx"] = [
+            row if len(row) == 6 else (*(*row, 0)[:3], 7, at, "a")
+            for at, row in enumerate(rows.get("nvtx", []))
+        ]
         tables = {f"nsys.{n}": (columns, rows.get(n, [])) for n, columns in TABLES.items()}
         return ask("recipes/capture", tables)
 
@@ -421,6 +428,24 @@ def test_capture_of_waits_and_counters(capture):
     facts = capture(RELATIONS, nvtx=[(59, None, None), (59, 20, None), (59, 20, 30), (59, 20, 20)],
                     session_end=[(20,)])  # fmt: skip
     assert fact(facts, "iterations", "open NVTX ranges")[0] == "1"
+    # of equal ranges one counts
+    one = (59, None, 3, 7, 1, "a")
+    others = [(59, None, 4, 7, 1, "a"), (59, None, 3, 8, 1, "a"), (59, None, 3, 7, 2, "a")]
+    others += [(59, None, 3, 7, 1, "b"), (59, None, 3, 7, 1, None)]
+    facts = capture(RELATIONS, nvtx=[one, *others, one, *others[-1:]])
+    assert fact(facts, "iterations", "open NVTX ranges")[0] == "6"
+    # a table of records without a row is as little as none, where there are waits
+    for waits, remedy in (([(False,)], "nsys profile --cuda-event-trace=true"), ([], None)):
+        facts = capture(RELATIONS, event_wait=waits, cuda_event=[])
+        assert fact(facts, "dependencies", "waits unresolved")[3] == remedy
+        timing = fact(facts, "next capture", "timing")[0]
+        assert ("--cuda-event-trace=true" in timing) == (remedy is not None)
+    # calls that made a stream wait
+    facts = capture(RELATIONS, unseen_wait=[(0, 8, 2), (1, 8, 0)])
+    name = "calls that make a stream wait without a wait, device "
+    told = "25.0 % of 8 calls: what they held up is unknown, blocking is a lower bound"
+    assert fact(facts, "dependencies", f"{name}0")[:3] == ("2", "warn", told)
+    assert fact(facts, "dependencies", f"{name}1") == ("0", "ok", None, None)
     # an invalid wait orders its stream all the same
     rows = [("sync", None, None, 4, 1), ("kernel", 1, 0, 4, 1)]
     facts = capture(RELATIONS, capture_row=rows)
@@ -668,6 +693,50 @@ def test_trace_events_of_chosen_iterations(ask):
     # what touches the windows of 0 to 20, whole; a device without a steady window has its name
     assert {row[3] for row in found if row[2] == "slice"} == {0, 5, 10, 12, 15}
     assert {row[2] for row in found if row[0] == 1} == {"process", "track", "order"}
+
+
+def test_trace_events_of_iterations_that_overlap(ask):
+    windows = [
+        # two threads take turns; the fourth is alone again and in the first track
+        *[(0, 0, 10), (1, 5, 15), (2, 10, 20), (3, 20, 30)],
+        # three at a time; the last ends before the one below it, and cuts nothing
+        *[(4, 40, 50), (5, 41, 60), (6, 42, 55), (7, 50, 52)],
+        # two start together behind the end of none: the third of its track cuts the first
+        *[(8, 70, 90), (9, 70, 72), (10, 75, 80), (11, 85, 86)],
+    ]
+    iterations = [(0, number, start, end, "steady", "s") for number, start, end in windows]
+    other = [(0, 0, 9), (1, 20, 30), (2, 25, 35)]
+    found = trace_events(
+        ask, ops=[run(1, 7, 0, 1), run(2, 7, 0, 1, device=1)],
+        iterations=[*iterations, *((1, n, a, b, "steady", "s") for n, a, b in other)],
+    )  # fmt: skip
+    slices = [row for row in found if row[2] == "slice" and row[6] == "iteration"]
+    assert [(row[1], row[3], row[4]) for row in slices if row[0] == 1] == [
+        *[(1, 0, 9), (1, 20, 10), (2000001, 25, 10)],
+    ]
+    tracks = {}
+    for row in slices:
+        if row[0] == 0:
+            number = int(row[5].removeprefix("iteration "))
+            tracks.setdefault(row[1], []).append((number, row[3], row[3] + row[4]))
+    assert tracks == {
+        1: [(0, 0, 10), (2, 10, 20), (3, 20, 30), (4, 40, 50), (7, 50, 52), (9, 70, 72),
+            (10, 75, 80)],
+        2000001: [(1, 5, 15), (5, 41, 60), (8, 70, 85), (11, 85, 86)],
+        2000002: [(6, 42, 55)],
+    }  # fmt: skip
+    told = {row[5]: json.loads(row[8])["args"] for row in slices if row[0] == 0}
+    cut = {"status": "steady", "anchor": "s", "duration_ns": 20}
+    assert told["iteration 8"] == cut and "duration_ns" not in told["iteration 7"]
+    named = {row[:2]: row[5] for row in found if row[2] == "track"}
+    assert named[0, 1] == named[1, 1] == "iterations"
+    assert named[0, 2000001] == named[0, 2000002] == "iterations (overlapping)"
+    places = {row[:2]: json.loads(row[8])["args"]["sort_index"] for row in found
+              if row[2] == "order"}  # fmt: skip
+    assert [places[0, track] for track in (1, 2000001, 2000002, 2, 10)] == [-1, 0, 1, 2, 10]
+    assert {track: place for (device, track), place in places.items() if device == 1} == {
+        **{1: 0, 2000001: 1, 2: 2, 10: 10},
+    }
 
 
 def test_trace_events_of_one_device(ask):

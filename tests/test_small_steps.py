@@ -513,6 +513,7 @@ OPPORTUNITY = {
     "start_ns BIGINT, end_ns BIGINT",
     "gap_cut": "device BIGINT, evidence VARCHAR, start_ns BIGINT, end_ns BIGINT",
     "step_slowdown": "device BIGINT, is_material BOOLEAN, slowdown_ns DOUBLE",
+    "unseen_wait": "device BIGINT, calls BIGINT, unseen BIGINT",
 }
 WINDOWS = [(0, 1000, 300, 100 * at, 100 * at + 100) for at in range(5)]
 
@@ -546,6 +547,7 @@ def test_opportunity_measures_over_all_windows(ask):
     rows = opportunities(
         ask, opportunity_window=window, opportunity_evidence=evidence, budget_window=budget
     )
+    assert {row[:1] + row[-3:] for row in rows} == {(0, 1000, 2000, 0), (1, 50, 50, 0)}
     assert [row[:20] for row in rows] == [
         (
             *(0, 1, "launch-starved", "launch", "launch", None, None, 10, 0, 30, 5, 3, 1000, 300),
@@ -591,6 +593,12 @@ KINDS = [
     ("launch", [("graph", 500, 600), ("graph", -9, 0)], 0, "resolved"),
     ("launch", [("graph", 499, 600)], 0, "lower bound"),
     ("launch", [("graph", -9, 1)], 0, "lower bound"),
+    ("launch", ["resolved"], 49, "upper bound"),
+]
+# the same with calls that made a stream wait and left no wait in the trace
+UNSEEN = [
+    *[("blocking", ["resolved"], 0, "lower bound"), ("launch", ["resolved"], 0, "upper bound")],
+    *[("blocking", ["no_launch"], 0, "mixed bound"), ("launch", ["graph"], 0, "mixed bound")],
 ]
 # the slowdown is material, by how much; then whether the bound is perturbed
 SLOW = [(True, 5, True), (False, 5, False), (None, 1, True), (None, 0, False), (None, None, False)]
@@ -625,6 +633,125 @@ def test_opportunity_tells_the_kind_of_bound(ask):
     assert told[len(KINDS) :] == [
         *[("resolved, perturbed", "medium") if bad else ("resolved", "high") for *_, bad in SLOW],
         ("resolved", "high"),
+    ]
+
+
+def test_opportunity_is_less_sure_where_something_else_may_be_the_reason(ask):
+    """Waits that left no row, or another operation in half of launch-starved time."""
+    half = [("launch", ["resolved"], beside, "upper bound") for beside in (49, 50, 100)]
+    cases = [*UNSEEN, ("blocking", ["resolved"], 0, "resolved"), *half]
+    rows = opportunities(
+        ask,
+        opportunity_window=each_device(
+            [[(cause, cause, "comm", None, 100, beside)] * 5 for cause, _, beside, _ in cases]
+        ),
+        gap_cut=each_device([[(e, 0, 500) for e in evidence] for _, evidence, *_ in cases]),
+        opportunity_evidence=each_device(
+            [[(cause, cause, None, 1, 100, 100, 0, 0, 0)] for cause, *_ in cases]
+        ),
+        budget_window=each_device([[window[1:] for window in WINDOWS]] * len(cases)),
+        unseen_wait=[*[(at, 9, 1) for at in range(len(UNSEEN))], (len(UNSEEN), 9, 0)],
+    )
+    assert [row[20] for row in rows] == [kind for *_, kind in cases]
+    assert [row[21] for row in rows] == [
+        *["medium"] * len(UNSEEN),
+        *("high", "high", "medium", "medium"),
+    ]
+    assert [row[-1] for row in rows] == [*[1] * len(UNSEEN), *[0] * 4]
+
+
+def test_unseen_wait(ask):
+    """Calls that make a stream wait, once each, by device; those with a wait, or in a capture."""
+    names = [(1, "cudaStreamWaitEvent_v3020"), (2, "cuStreamWaitEvent_ptsz"), (4, "cudaMalloc")]
+    names += [(3, "cuStreamWaitValue32_v2"), (5, "cudaStreamWaitEvents no such call")]
+    names += [(6, "my cudaStreamWaitEvent")]
+    calls = [
+        # seen, and the call inside it; of another process; in a capture; after it; of no device
+        *[
+            (1, 10, 1, 7),
+            (2, 11, 1, 7),
+            (1, 12, 2, 7),
+            (1, 45, 3, 7),
+            (2, 61, 3, 7),
+            (1, 60, 4, 7),
+            (1, 5, 5, 9),
+        ],
+        *[(3, 70, 6, 7), (4, 71, 7, 7), (6, 72, 8, 7), (1, 73, None, 7), (1, 74, 1, 8)],
+    ]
+    tables = {
+        "nsys.string": ("string_id BIGINT, value VARCHAR", names),
+        "nsys.call": (
+            "name_id BIGINT, start_ns BIGINT, correlation_id BIGINT, process BIGINT", calls
+        ),
+        "nsys.stream_event": (
+            "is_wait BOOLEAN, process BIGINT, correlation_id BIGINT",
+            [("true", 7, 1), ("true", 7, 1), ("false", 7, 2), ("true", 9, 6), ("true", 8, 1)],
+        ),
+        "nsys.drive": ("process BIGINT, device BIGINT", [(7, 0), (7, 1), (8, 1), (None, 2)]),
+        "nsys.capture_span": (
+            "device BIGINT, start_ns BIGINT, end_ns BIGINT", [(0, 20, 40), (0, 45, 60)]
+        ),
+    }  # fmt: skip
+    assert sorted(ask("steps/unseen_wait", tables)) == [(0, 4, 3), (1, 6, 4)]
+    tables["nsys.string"] = (tables["nsys.string"][0], names[2:3])
+    assert ask("steps/unseen_wait", tables) == []
+
+
+def test_window_period(ask):
+    windows = {
+        0: [(0, 10), (20, 30), (41, 50), (60, 70)],  # 30 of 60 between
+        1: [(0, 10), (10, 20), (20, 31)],  # none
+        2: [(0, 15), (10, 12), (13, 14), (30, 31)],  # three at once: 15 of 30
+        4: [(5, 9)],
+    }
+    rows = [(d, at, *each) for d, listed in windows.items() for at, each in enumerate(listed)]
+    # the window between is dropped: what lies there is not known to be between
+    rows += [(3, 0, 0, 10), (3, 2, 50, 60), (3, 3, 70, 80)]
+    tables = {
+        "nsys.steady": (
+            "device BIGINT, iteration BIGINT, start_ns BIGINT, end_ns BIGINT", rows
+        )
+    }  # fmt: skip
+    assert sorted(ask("steps/window_period", tables)) == [
+        *[(0, 3, 10, 20, 60, 31), (1, 2, 10, 10, 20, 0), (2, 3, 2, 10, 30, 15)],
+        (3, 1, 10, 20, 20, 10),
+    ]
+
+
+def test_shadow_producer(ask):
+    """Copies by direction, collectives by type; gaps that end or begin in a steady window."""
+    gaps = [
+        *[(0, 5, 1, 1, 30), (0, 6, 1, 2, 20), (0, 7, 1, 3, 4), (0, 8, 1, 4, 9), (0, 9, 1, 1, 3)],
+        *[(0, 2, 1, 5, 1), (0, 19, 2, 5, 2), (0, 30, 2, 5, 99), (0, 9, 1, 5, 0), (1, 9, 1, 1, 7)],
+        (0, 9, 1, None, 0),
+    ]
+    tables = {
+        "nsys.gap_cut": (
+            "device BIGINT, start_ns BIGINT, segment BIGINT, producer_id BIGINT, "
+            "shadowed_ns BIGINT",
+            gaps,
+        ),
+        "nsys.segment": (
+            "device BIGINT, segment BIGINT, start_ns BIGINT",
+            [(device, at, start) for device in (0, 1) for at, start in enumerate((-99, 5, 20))],
+        ),
+        "nsys.window_segment": ("device BIGINT, segment BIGINT", [(0, 1), (0, 1), (1, 2)]),
+        "nsys.stream_item": (
+            "item_id BIGINT, device BIGINT, name_id BIGINT",
+            [(1, 0, -1), (2, 0, -1), (3, 0, 6), (4, 1, 7), (5, 0, 8)],
+        ),
+        "nsys.op_name": (
+            "name_id BIGINT, class VARCHAR, role VARCHAR, collective VARCHAR",
+            [
+                *[(-1, "memcpy", "memcpy", None), (6, "nccl", "comm", "AllReduce")],
+                *[(7, "gemm", "compute", None), (8, "memset", "memset", None)],
+            ],
+        ),
+        "nsys.copy_op": ("op_id BIGINT, direction VARCHAR", [(1, "HtoD"), (2, "DtoH"), (5, "x")]),
+    }
+    assert sorted(ask("steps/shadow_producer", tables)) == [
+        *[(0, "copy DtoH", 20), (0, "copy HtoD", 33), (0, "gemm of another device", 9)],
+        *[(0, "memset", 3), (0, "nccl AllReduce", 4)],
     ]
 
 

@@ -145,7 +145,8 @@ def test_notes_of_what_is_there_or_not(ask):
         return [text for (text,) in ask("notes/opportunity_bound", tables)]
 
     (nothing,) = opportunities()
-    assert nothing.startswith("no launch-starved and no blocking time was found")
+    assert nothing.startswith("no launch-starved time that an earlier launch could recover and no ")
+    assert nothing.endswith("where blocking is a lower bound there may be some all the same")
     first, second = opportunities((0,), (1,))
     assert first.startswith("actions follow") and second.startswith("bounds are ceilings")
     # three causes, two in each iteration: medians of 10 us each, and 20 us together; a single row
@@ -254,6 +255,68 @@ def test_note_shadowed(ask):
     ]
 
 
+def test_note_shadow_producer(ask):
+    """From 1 % of the iteration on, medians; producers of less than 1 % are not named."""
+    # device 0: 2 of 100; 1: 1 of 100, of nobody known; 2: less
+    rows = [(0, 1, 90), (0, 2, 100), (0, 9, 900), (1, 1, 100), (2, 0.99, 100)]
+    rows = [(device, ns * 1_000_000, step * 1_000_000) for device, ns, step in rows]
+    tables = {
+        "nsys.budget_window": (
+            "device BIGINT, launch_starved_shadowed_ns BIGINT, iteration_ns BIGINT", rows
+        ),
+        "nsys.shadow_producer": (
+            "device BIGINT, producer VARCHAR, shadowed_ns BIGINT",
+            [(0, "b", 500), (0, "a", 480), (0, "c", 10), (0, "d", 5), (0, "e", 5), (2, "c", 7)],
+        ),
+    }  # fmt: skip
+    told = "device {} per iteration (medians) are launch-starved while the producer of the next "
+    rest = (
+        "kernel ran anyway{}. That is in no bound: launching earlier alone cannot recover it; "
+        "making that operation asynchronous or shorter might, up to that much"
+    )
+    assert [each for (each,) in ask("notes/shadow_producer", tables)] == [
+        told.format("0: 2.0 ms of 100.0 ms") + rest.format(" (b 50 %, a 48 %, c 1 %)"),
+        told.format("1: 1.0 ms of 100.0 ms") + rest.format(""),
+    ]
+
+
+def test_note_between_windows(ask):
+    columns = "device BIGINT, window_ns DOUBLE, period_ns DOUBLE, span_ns BIGINT, between_ns BIGINT"
+    rows = [(1, 1000, 2000, 1000, 900), (0, 9500, 1e7, 100, 5), (2, 1000, 1000, 100, 4)]
+    told = [
+        each for (each,) in ask("notes/between_windows", {"nsys.window_period": (columns, rows)})
+    ]
+    assert [each.partition(" (medians)")[0] for each in told] == [
+        "device 0: 5 % of the time lies between the steady windows and is in no budget: a window "
+        "takes 9.5 us, from its start to that of the next it is 10.0 ms",
+        "device 1: 90 % of the time lies between the steady windows and is in no budget: a window "
+        "takes 1.0 us, from its start to that of the next it is 2.0 us",
+    ]
+
+
+def test_note_full_mfu(ask):
+    columns = "device BIGINT, rank BIGINT, opportunity VARCHAR, step_ns DOUBLE, median_ns DOUBLE"
+    rows = [(0, 1, "o", 100, 40), (0, 2, "p", 100, 90), (1, 1, "o", 100, 39), (2, 1, "o", 9, 9)]
+
+    def told(mfu):
+        return [
+            each
+            for (each,) in ask("notes/full_mfu", {"nsys.opportunity": (columns, rows)}, mfu=mfu)
+        ]
+
+    start = "device {}: without the time of o an MFU of {} % would be {} %: above 100 % the given"
+    for mfu in (90, 0.9):  # percent or fraction
+        assert [each[: len(start) + 4] for each in told(mfu)] == [
+            start.format(device, "90.0", would)[: len(start) + 4]
+            for device, would in ((0, "150.0"), (1, "147.5"))
+        ]
+    # 100 % itself is possible
+    assert [each[:8] for each in told(60)] == [] and len(told(61)) == 1
+    assert told(None) == []
+    # 1 is all of it, as a fraction, and 1.5 is a percentage
+    assert len(told(1)) == 2 and told(1.5) == []
+
+
 def test_note_skew(ask):
     # the call of a kernel begins after the gap that the kernel ends
     rows = [(1, 9, 5), (1, 5, 5), (0, 1_000_007, 7), (0, 500_000, 7), (0, None, 7), (2, 1, 2)]
@@ -279,6 +342,7 @@ def test_note_blocking_bound(ask):
             "device BIGINT, start_ns BIGINT, end_ns BIGINT",
             [(0, 100, 150), (0, 150, 200), (1, 5, 60)],
         ),
+        "nsys.unseen_wait": ("device BIGINT, calls BIGINT, unseen BIGINT", [(1, 7, 0)]),
     }
     rest = "; implicit synchronisation of the default stream is not modelled"
     assert ask("notes/blocking_bound", tables) == [
@@ -301,6 +365,16 @@ def test_note_blocking_bound(ask):
         tables["nsys.gap_cut"] = (tables["nsys.gap_cut"][0], [(1, evidence, 5, 6)])
         ((told,),) = ask("notes/blocking_bound", tables)
         assert ("a lower bound" in told) == (evidence not in ("resolved", "none"))
+    # waits that left no row: resolved is what is in the trace
+    for evidence in kinds:
+        tables["nsys.gap_cut"] = (tables["nsys.gap_cut"][0], [(1, evidence, 5, 6)])
+        tables["nsys.unseen_wait"] = (tables["nsys.unseen_wait"][0], [(0, 1, 1), (1, 7, 2)])
+        ((told,),) = ask("notes/blocking_bound", tables)
+        assert told.startswith(
+            "device 1: blocking is a lower bound: 2 of 7 calls that make a stream wait left no "
+            "wait in the trace, so what they held up is unknown; evidence by time without compute, "
+            f"of the waits that are in it: {evidence} 100.0 % (1 gaps)"
+        )
 
 
 def test_note_unmatched(ask):
@@ -326,9 +400,16 @@ def test_note_unmatched(ask):
 def test_note_deep_ranges(ask):
     nest = [(1, 9), (2, 11), (1, 8), (0, 12)]
     ranges = [(59, None), (60, 100), (70, 99), (71, 101), (34, None)]
+    # of equal ranges one counts
+    ranges = [(*each, 7, 3, at, "a") for at, each in enumerate(ranges)]
+    ranges += [ranges[1], (*ranges[0][:2], 7, 3, 0, "a")]
     tables = {
         "nsys.range_nest": ("kind BIGINT, depth BIGINT", nest),
-        "nsys.nvtx": ("event_type BIGINT, end_ns BIGINT", ranges),
+        "nsys.nvtx": (
+            "event_type BIGINT, end_ns BIGINT, process BIGINT, thread BIGINT, start_ns BIGINT, "
+            "text VARCHAR",
+            ranges,
+        ),
         "nsys.session_end": ("session_end_ns BIGINT", [(100,)]),
     }
     told = [each for (each,) in ask("notes/deep_ranges", tables)]
@@ -343,7 +424,7 @@ def test_note_deep_ranges(ask):
     # one is enough, of each type of range
     tables["nsys.range_nest"] = (tables["nsys.range_nest"][0], nest[:1])
     for event_type, n in ((59, 2), (60, 2), (70, 2), (71, 2), (75, 1), (34, 1)):
-        tables["nsys.nvtx"] = (tables["nsys.nvtx"][0], [(event_type, None)])
+        tables["nsys.nvtx"] = (tables["nsys.nvtx"][0], [(event_type, None, 7, 3, 1, "a")])
         told = [each for (each,) in ask("notes/deep_ranges", tables)]
         assert [each[:13] for each in told] == ["1 NVTX ranges"] * n
 
@@ -656,8 +737,11 @@ def test_fact_evidence(ask):
 SEGMENTS = {
     # windows 0 (stretches 1 and 2) and 1 (stretch 3) of device 0, window 0 (stretch 1) of device 1
     "nsys.segment": (
-        "device BIGINT, segment BIGINT, start_ns BIGINT",
-        [(0, 1, 0), (0, 2, 100), (0, 3, 200), (0, 4, 300), (1, 1, 50), (1, 2, 150)],
+        "device BIGINT, segment BIGINT, start_ns BIGINT, end_ns BIGINT",
+        [
+            *[(0, 1, 0, 100), (0, 2, 100, 200), (0, 3, 200, 300), (0, 4, 300, 400)],
+            *[(1, 1, 50, 150), (1, 2, 150, 250)],
+        ],
     ),
     "nsys.window_segment": (
         "device BIGINT, iteration BIGINT, segment BIGINT",

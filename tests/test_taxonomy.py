@@ -8,10 +8,13 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import yaml
 
+import nsys_sql
 from nsys_sql import resources
 from nsys_sql.errors import UsageError
-from nsys_sql.taxonomy import COLLECTIVES, Taxonomy, load_rules, macro_sql
+from nsys_sql.taxonomy import COLLECTIVES, Taxonomy, _refuse_twins, load_rules, macro_sql
+from tracebuilder import TraceBuilder
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "kernels" / "kernel_names.tsv"
 
@@ -229,6 +232,15 @@ def test_user_rules_come_first(tmp_path: Path) -> None:
         ("rule: []", "key 'rule'", "Did you mean rules"),
         ("collectives: [{collective: AllRed, exact: [a]}]", "collectives 1", "AllReduce"),
         ("rules: [{class: gemm, pattern: a: b}]", "is not YAML", "quotes"),
+        ("rules: []\nrules: []", "mine.yaml:2: rules stands here for the second", "Make one"),
+        ("rules:\n- {class: gemm,\n   exact: a,\n   exact: b}", ":4: exact stands", "Make one"),
+        ("classes: {x: comm,\n  x: wait}", "mine.yaml:2: x stands here", "Make one"),
+        ("rules:\n- class: graph\n  exact: a", "mine.yaml:2: rules 1: graph is no", "gemm"),
+        ("rules:\n- {class: norm, exact: b}\n- {class: memcpy, exact: a}", ":3: rules 2", "gemm"),
+        ("rules:\n\n- {class: memset, exact: a}", "mine.yaml:3: rules 1: memset is", "gemm"),
+        ("classes:\n  mine: memcpy", "mine.yaml:2: role of class mine", "compute, comm, wait"),
+        ("classes:\n  graph: comm", "mine.yaml:2: graph is no class of kernels", "another name"),
+        ("a: &a [*a]", "key 'a'", "rules"),
         ("just text", "has no rules", "rules:"),
         ("", "has no rules", "rules:"),
     ],
@@ -327,3 +339,32 @@ def test_no_kernel_loses_its_row(con: duckdb.DuckDBPyConnection) -> None:
         (1, True, 2, 20),
     ]
     assert sum(row[8] for row in found) == pytest.approx(100)
+
+
+def test_nothing_stands_twice_in_the_packaged_file() -> None:
+    file = resources.root() / "sql" / "taxonomy.yaml"
+    with file.open(encoding="utf-8") as text:
+        _refuse_twins(file, yaml.compose(text, Loader=yaml.CSafeLoader))
+
+
+def test_rules_that_decide_nothing_are_told(tmp_path: Path) -> None:
+    path = TraceBuilder().kernel(0, 10, "jacobi_kernel").write(tmp_path / "t.sqlite")
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "rules:\n"
+        "  - {class: gemm, function: '^jacobi'}\n"
+        "  - {class: norm, function: '^jacobi', name: late}\n"
+        "  - {class: norm, function: jakobi}\n",
+        encoding="utf-8",
+    )
+    for own, notes in (
+        ((file,), ("2 of 3 rules of --taxonomy decide no kernel of this trace: late, mine:3",)),
+        ((), ()),
+    ):
+        with nsys_sql.open(path, taxonomy=own) as model:
+            result = model.result("taxonomy")
+            assert [row[1] for row in result.rows] == ["gemm" if own else "other"]
+            assert result.notes == notes
+    with nsys_sql.open(path, taxonomy=(file,)) as model:
+        built = model.query("SELECT nsys.own_rules()").fetchall()
+        assert built == [(["mine:1", "late", "mine:3"],)]

@@ -124,6 +124,65 @@ def test_perfetto_protobuf(trace: Path, tmp_path: Path) -> None:
     assert sum(len(p.track_event.flow_ids) for p in points) == 3
 
 
+def test_perfetto_takes_times_before_zero_and_numbers_of_any_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("perfetto.trace_builder")
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+    trace = TraceBuilder().call(-2000, -1990, corr=1).kernel(-1000, MS, corr=1)
+    path = trace.write(tmp_path / "trace.sqlite")
+    (tmp_path / "odd.sql").write_text(
+        "-- odd — what?\n--\n-- @grain one row per device\n"
+        "-- @column device BIGINT - d\n-- @column start_ns BIGINT ns s\n"
+        "-- @column duration_ns BIGINT ns l\n-- @column small BIGINT - n\n"
+        "-- @column above UBIGINT - n\n-- @column huge HUGEINT - n\n-- @column yes BOOLEAN - n\n"
+        "SELECT d.device, d.start_ns, d.duration_ns, -1::BIGINT AS small,\n"
+        "    18446744073709551615::UBIGINT AS above, -((1::HUGEINT << 100)) AS huge, true AS yes\n"
+        "FROM (VALUES (0::BIGINT, -3000::BIGINT, 10::BIGINT), (-7, 5, 5), (1099511627776, 5, 5),\n"
+        "    (0, 5, 9223372036854775807)) AS d(device, start_ns, duration_ns)\n"
+        "ORDER BY d.start_ns, d.device;\n",
+        encoding="utf-8",
+    )
+    target = tmp_path / "t.pftrace"
+    given = ["timeline", str(path), "-o", str(target), "--recipes", str(tmp_path / "odd.sql")]
+    assert execute(given) == 0
+    said = capsys.readouterr().err
+    assert "t.pftrace holds no times before 0: all are 3000 ns later there" in said
+    assert "1 rows have no device, start or end" in said
+    read = Trace()
+    read.ParseFromString(target.read_bytes())
+    begins = [p for p in read.packet if p.track_event.type == p.track_event.TYPE_SLICE_BEGIN]
+    found = {p.track_event.name: p.timestamp for p in begins}
+    assert found["gemm"] == 2000
+    own = [p for p in begins if p.track_event.name == "odd"]
+    assert sorted(p.timestamp for p in own) == [0, 3005, 3005]
+    notes = {note.name: note for note in own[0].track_event.debug_annotations}
+    assert notes["small"].int_value == -1 and notes["above"].uint_value == (1 << 64) - 1
+    assert notes["huge"].string_value == str(-(1 << 100)) and notes["yes"].bool_value is True
+    uuids = [p.track_descriptor.uuid for p in read.packet if p.HasField("track_descriptor")]
+    assert len(uuids) == len(set(uuids))
+    # the same in JSON needs no shift
+    assert events(path, tmp_path / "t.json")[-1]["ts"] == -1 and not capsys.readouterr().err
+
+
+def test_windows_of_threads_that_overlap_share_no_track(tmp_path: Path) -> None:
+    trace = TraceBuilder()
+    for i in range(6):
+        trace.nvtx(i * 5 * US, i * 5 * US + 10 * US, f"step {i}", tid=100 + i % 2)
+        trace.call(i * 5 * US + 10, i * 5 * US + 20, corr=i + 1)
+        trace.kernel(i * 5 * US + 30, i * 5 * US + 4 * US, corr=i + 1)
+    path = trace.write(tmp_path / "trace.sqlite")
+    found = of(events(path, tmp_path / "t.json", *ANCHOR), "iteration")
+    tracks: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for event in found:
+        tracks[event["tid"]].append((event["ts"], event["dur"]))
+    assert sorted(tracks.values()) == [
+        [(0, 10), (10, 10), (20, 10)],
+        [(5, 10), (15, 10), (25, 10)],
+    ]
+
+
 def test_a_package_that_is_missing_is_named(
     trace: Path,
     tmp_path: Path,

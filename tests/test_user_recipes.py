@@ -124,6 +124,16 @@ def test_a_single_file_needs_no_manifest(trace, tmp_path):
         assert model.notes == ()
 
 
+def test_a_mark_of_the_byte_order_is_no_text(tiny, tmp_path, capsys):
+    path = write(tmp_path, head="\ufeff" + HEAD)
+    with nsys_sql.open(tiny, recipes=path) as model:
+        assert len(model.run("probe").fetchall()) == 1
+    (tmp_path / "query.txt").write_text("\ufeffSELECT 42 AS answer", encoding="utf-8")
+    given = ["sql", str(tiny), "--file", str(tmp_path / "query.txt"), "--format", "csv"]
+    assert execute(given) == 0
+    assert capsys.readouterr().out == "answer\n42\n"
+
+
 def test_parameters_and_other_results(trace, tmp_path):
     query = (
         "SELECT least(count(*), coalesce(getvariable('top'), 1)::BIGINT)::BIGINT AS a\n"
@@ -132,6 +142,25 @@ def test_parameters_and_other_results(trace, tmp_path):
     with nsys_sql.open(trace, anchor=ANCHOR, recipes=write(tmp_path, query)) as model:
         assert model.run("probe").fetchall() == [(1,)]
         assert model.run("probe", top=5).fetchall() == [(5,)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "taken"),
+    [
+        ("BIGINT = 1", "coalesce(getvariable('top'), 1.0)"),
+        ("BIGINT = null [2, 3]", "coalesce(getvariable('top')::BIGINT, NULL)"),
+        ("VARCHAR = 'it is'", "length(coalesce(getvariable('top'), 'it is'))"),
+        ("BOOLEAN = TRUE", "coalesce(try_cast(getvariable('top') AS BOOLEAN), true)::INT"),
+        ("BIGINT = 1", "CASE WHEN getvariable('top') > 3 THEN 2 ELSE 1 END"),
+        ("DATE = 2020-01-01", "1"),
+    ],
+)
+def test_defaults_that_agree(tiny, tmp_path, declared, taken):
+    query = f"SELECT count(*) * ({taken})::BIGINT AS a FROM nsys.op ORDER BY a"
+    head = HEAD.replace("BIGINT = 1", declared).replace("a BIGINT - a", "a HUGEINT - a")
+    query = query.replace(")::BIGINT AS a", ")::HUGEINT AS a")
+    with nsys_sql.open(tiny, recipes=write(tmp_path, query, head)) as model:
+        assert len(model.run("probe").fetchall()) == 1
 
 
 def test_own_notes_and_invariants(trace, tmp_path):
@@ -162,6 +191,23 @@ def test_own_notes_and_invariants(trace, tmp_path):
         (HEAD.replace("@grain", "") + QUERY, "probe.sql:1: the header has no @grain; add"),
         (HEAD.replace("a BIGINT", "a BIGINT;DROP") + QUERY, "probe.sql:5: BIGINT;DROP is no plain"),
         (HEAD.replace("top BIGINT", "device BIGINT") + QUERY, "probe.sql:4: device is set by an"),
+        (HEAD + "-- @param top BIGINT = 2\n" + QUERY, "probe.sql:4: top is declared twice; make"),
+        (HEAD.replace("= 1", "= abc") + QUERY, "probe.sql:4: the default of top, 'abc' is not a B"),
+        (HEAD.replace("= 1", "= '1.5'") + QUERY, "probe.sql:4: the default of top, '1.5' is not"),
+        (HEAD.replace("= 1", "= 5 [1, 3]") + QUERY, "probe.sql:4: the default of top, 5 is out of"),
+        (
+            HEAD + QUERY.replace("min(", "\ncoalesce(getvariable('top')::BIGINT, 7) + min("),
+            "probe.sql:7: without a top the query takes 7, and its header says 1; write the same",
+        ),
+        (
+            HEAD.replace("= 1", "= NULL")
+            + QUERY.replace("min(", "ifnull(getvariable('top'), 7)::BIGINT + min("),
+            "probe.sql:6: without a top the query takes 7, and its header says NULL",
+        ),
+        (
+            HEAD + QUERY.replace("min(", "getvariable('top')::BIGINT + min("),
+            "probe.sql:6: without a top the query takes NULL, and its header says 1; write coal",
+        ),
         (HEAD, "there is no query under the header"),
         (HEAD + "-- @reads nsys.opp\n" + QUERY, "probe.sql:6: there is no relation nsys.opp; did"),
         (HEAD + "-- @pitfall one\n" + QUERY, "probe.sql:6: cannot read `@pitfall one`"),

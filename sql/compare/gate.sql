@@ -1,8 +1,8 @@
 -- gate — which thresholds were crossed?
 --
--- Medians are compared with the threshold as they are: a crossing counts whether or not it stands
--- out of the spread, and the verdict says if it does. From a base of 0 every increase is more than
--- any percentage.
+-- Medians are compared with the threshold as they are, or means where the metric ends in `_mean`: a
+-- crossing counts whether or not it stands out of the spread, and the verdict (by medians) says if
+-- it does. From a base of 0 every increase is more than any percentage.
 --
 -- A metric that a capture could not measure has no row: without API calls nothing says how long the
 -- host took, and without kernels nothing says what computed. What is absent is never 0.
@@ -11,12 +11,13 @@
 -- @reads  pair.threshold, pair.noise, pair.setting, pair.label
 -- @column threshold VARCHAR - as it was given
 -- @column pair BIGINT - devices or ranks that were compared, see members
--- @column metric VARCHAR - metric of the budget
--- @column base_ns BIGINT ns median of the base
--- @column new_ns BIGINT ns median of the new side
+-- @column metric VARCHAR - metric of the budget, with `_mean` for its mean
+-- @column base_ns BIGINT ns median of the base, or mean
+-- @column new_ns BIGINT ns median of the new side, or mean
 -- @column delta_ns BIGINT ns new less base
 -- @column delta_pct DOUBLE pct delta as a share of the base, NULL where that is 0
 -- @column is_crossed BOOLEAN - whether the threshold is crossed
+-- @column is_mean_crossed BOOLEAN - whether the means cross it
 -- @column verdict VARCHAR - whether the change stands out, see budget
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
 -- @invariant told is_crossed IS NOT NULL
@@ -36,33 +37,55 @@ compared AS (
         t.position,
         t.threshold,
         t.metric,
+        t.kind,
         t.comparison,
         t.amount,
         n.pair,
-        n.base_ns,
-        n.new_ns,
-        n.new_ns - n.base_ns AS delta_ns,
+        CASE WHEN is_mean THEN round(n.base_mean_ns)::BIGINT ELSE n.base_ns END AS base_ns,
+        CASE WHEN is_mean THEN round(n.new_mean_ns)::BIGINT ELSE n.new_ns END AS new_ns,
+        n.base_mean_ns,
+        n.new_mean_ns,
         n.verdict,
-        CASE t.kind
-            WHEN 'level' THEN n.new_ns::DOUBLE
-            WHEN 'change' THEN (n.new_ns - n.base_ns)::DOUBLE
-            ELSE CASE
-                WHEN n.base_ns > 0 THEN 100 * (n.new_ns - n.base_ns) / n.base_ns
-                WHEN n.new_ns > 0 THEN 'infinity'::DOUBLE
-                ELSE 0
-            END
-        END AS measured,
-    FROM pair.threshold AS t
-    INNER JOIN pair.noise AS n ON n.item = t.metric
+    FROM (SELECT *, suffix(metric, '_mean') AS is_mean FROM pair.threshold) AS t
+    INNER JOIN pair.noise AS n ON n.item = regexp_replace(t.metric, '_mean$', '')
     LEFT JOIN recorded AS r ON r.pair = n.pair
     WHERE (
-        t.metric IN ('iteration', 'period') OR coalesce(r.has_kernels, true)
+        n.item IN ('iteration', 'period') OR coalesce(r.has_kernels, true)
     ) AND (
-        t.metric NOT IN (
+        n.item NOT IN (
             'launch_starved', 'launch_starved_shadowed', 'blocking', 'comm_blocking',
             'dependency_stalled'
         ) OR coalesce(r.has_calls, true)
     )
+),
+measured AS (
+    SELECT
+        c.*,
+        u.is_mean,
+        CASE c.kind
+            WHEN 'level' THEN u.new
+            WHEN 'change' THEN u.new - u.base
+            ELSE CASE
+                WHEN u.base > 0 THEN 100 * (u.new - u.base) / u.base
+                WHEN u.new > 0 THEN 'infinity'::DOUBLE
+                ELSE 0
+            END
+        END AS measured,
+    FROM compared AS c
+    CROSS JOIN LATERAL (
+        VALUES (false, base_ns::DOUBLE, new_ns::DOUBLE), (true, base_mean_ns, new_mean_ns)
+    ) AS u (is_mean, base, new)
+),
+judged AS (
+    SELECT
+        *,
+        CASE comparison
+            WHEN '>' THEN measured > amount
+            WHEN '>=' THEN measured >= amount
+            WHEN '<' THEN measured < amount
+            ELSE measured <= amount
+        END AS is_crossed,
+    FROM measured
 )
 SELECT
     c.threshold,
@@ -70,16 +93,15 @@ SELECT
     c.metric,
     c.base_ns,
     c.new_ns,
-    c.delta_ns,
-    100 * c.delta_ns / nullif(c.base_ns, 0) AS delta_pct,
-    CASE c.comparison
-        WHEN '>' THEN c.measured > c.amount
-        WHEN '>=' THEN c.measured >= c.amount
-        WHEN '<' THEN c.measured < c.amount
-        ELSE c.measured <= c.amount
-    END AS is_crossed,
+    c.new_ns - c.base_ns AS delta_ns,
+    100 * (c.new_ns - c.base_ns) / nullif(c.base_ns, 0) AS delta_pct,
+    c.is_crossed,
+    m.is_crossed AS is_mean_crossed,
     c.verdict,
     b.label,
-FROM compared AS c
+FROM judged AS c
+INNER JOIN judged AS m
+    ON m.pair = c.pair AND m.position = c.position AND m.is_mean
 LEFT JOIN pair.label AS b ON b.pair = c.pair
+WHERE NOT c.is_mean
 ORDER BY c.position, c.pair;

@@ -3,8 +3,12 @@
 -- Where windows are ranges that do not touch, time between them is in no iteration. Where the
 -- period changed by what the iteration did not, `between_ns` tells by how much.
 --
+-- The verdict is by medians, which iterations far off do not move. Where these move the mean,
+-- `outliers_ns` tells by how much. Where the grids of the kernels tell that the work is another
+-- one, `work_factor` tells how many times the threads a launch typically has.
+--
 -- @grain  one row per pair
--- @reads  pair.noise, pair.label, pair.member
+-- @reads  pair.noise, pair.label, pair.member, pair.outlier, pair.launch_change
 -- @column pair BIGINT - devices or ranks that were compared, see members
 -- @column before VARCHAR - device or rank of the base
 -- @column after VARCHAR - device or rank of the new side
@@ -29,6 +33,15 @@
 -- @column new_period_ns BIGINT ns the same of the new side
 -- @column between_ns BIGINT ns change of the period less that of the iteration; NULL where it does
 --     not matter
+-- @column base_mean_ns DOUBLE ns iteration of the base, mean
+-- @column new_mean_ns DOUBLE ns iteration of the new side, mean
+-- @column base_outliers BIGINT - iterations of the base that are far off; NULL where one side has
+--     less than five
+-- @column new_outliers BIGINT - iterations of the new side that are far off
+-- @column outliers_ns DOUBLE ns what those add to the mean, new less base; NULL where it does not
+--     matter
+-- @column work_factor DOUBLE - threads of a launch, as a multiple of the base's, where that tells
+--     other work; else NULL
 -- @column label VARCHAR - what both sides do not have in common, or that the comparison was forced
 WITH whole AS (
     SELECT *, new_ns - base_ns AS delta_ns FROM pair.noise WHERE item = 'iteration'
@@ -83,6 +96,12 @@ SELECT
             AND abs(n.new_ns - n.base_ns - w.delta_ns) >= n.material_ns
             THEN n.new_ns - n.base_ns - w.delta_ns
     END AS between_ns,
+    w.base_mean_ns,
+    w.new_mean_ns,
+    CASE WHEN least(w.base_n, w.new_n) >= 5 THEN o.base_far END AS base_outliers,
+    CASE WHEN least(w.base_n, w.new_n) >= 5 THEN o.new_far END AS new_outliers,
+    CASE WHEN o.is_told THEN o.new_adds_ns - o.base_adds_ns END AS outliers_ns,
+    CASE WHEN g.is_other_work THEN g.factor END AS work_factor,
     l.label,
 FROM whole AS w
 INNER JOIN pair.member AS b ON b.pair = w.pair AND b.side = 'base'
@@ -91,5 +110,7 @@ LEFT JOIN part AS p
     ON p.pair = w.pair AND p.place = 1 AND w.verdict NOT IN ('no change', 'cannot tell')
 LEFT JOIN pair.noise AS n ON n.pair = w.pair AND n.item = 'period'
 LEFT JOIN inner_part AS i ON i.pair = p.pair AND i.place = 1
+LEFT JOIN pair.outlier AS o ON o.pair = w.pair
+LEFT JOIN pair.launch_change AS g ON g.pair = w.pair
 LEFT JOIN pair.label AS l ON l.pair = w.pair
 ORDER BY w.pair;

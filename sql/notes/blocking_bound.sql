@@ -4,10 +4,11 @@
 -- paired by inference, or where the kernel that ends a gap has no launch or belongs to a graph,
 -- more of the time may be blocking. Where a launch is missing nothing counts as launch-starved, so
 -- what the host was late with stands in blocking and dependency-stalled, and those may be less as
--- well. The shares are of the time without compute in gaps that touch a steady window.
+-- well. The shares are of the time without compute in gaps that touch a steady window. They speak
+-- of the waits that are in the trace; a call that made a stream wait may have left none.
 --
--- @reads   nsys.gap_cut, nsys.steady
--- @pitfall 8, 21
+-- @reads   nsys.gap_cut, nsys.steady, nsys.unseen_wait
+-- @pitfall 8, 18, 21
 WITH span AS (
     SELECT device, min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM nsys.steady
@@ -21,17 +22,31 @@ evidence AS (
     GROUP BY c.device, c.evidence
 ),
 share AS (
-    SELECT device, evidence, gaps, 100 * time_ns / sum(time_ns) OVER (PARTITION BY device) AS pct
-    FROM evidence
+    SELECT
+        e.device,
+        e.evidence,
+        e.gaps,
+        100 * e.time_ns / sum(e.time_ns) OVER (PARTITION BY e.device) AS pct,
+        u.calls,
+        coalesce(u.unseen, 0) AS unseen,
+    FROM evidence AS e
+    LEFT JOIN nsys.unseen_wait AS u ON u.device = e.device
 )
 SELECT
     'device ' || device || ': blocking is '
     || CASE
         WHEN bool_or(evidence IN ('unresolved', 'inferred', 'no_launch', 'graph'))
+            OR max(unseen) > 0
             THEN 'a lower bound'
         ELSE 'resolved: every gap has a launch and known dependencies'
     END
-    || '; evidence by time without compute: '
+    || CASE
+        WHEN max(unseen) > 0
+            THEN format(': {} of {} calls that make a stream wait left no wait in the trace, so '
+                || 'what they held up is unknown; evidence by time without compute, of the waits '
+                || 'that are in it: ', max(unseen), max(calls))
+        ELSE '; evidence by time without compute: '
+    END
     || string_agg(
         format('{} {:.1f} % ({} gaps)', evidence, pct, gaps), ', ' ORDER BY pct DESC, evidence
     )

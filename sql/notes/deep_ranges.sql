@@ -14,7 +14,9 @@ FROM (
     UNION ALL
     SELECT 2,
         format(
-            '{} NVTX ranges were still open when the capture ended and count until then', count(*)
+            '{} NVTX ranges were still open when the capture ended and count until then',
+            -- of equal ranges one counts
+            count(DISTINCT (n.process, n.thread, n.start_ns, n.end_ns, n.text))
         )
     FROM nsys.nvtx AS n, nsys.session_end AS s
     WHERE n.event_type IN (59, 60, 70, 71) AND nsys.is_unclosed(n.end_ns, s.session_end_ns)

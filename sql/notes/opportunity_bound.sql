@@ -33,10 +33,13 @@ FROM (
     VALUES
         (
             1,
-            'bounds are ceilings, not forecasts; the rows of a device are disjoint pieces of its '
-            || 'time without compute: they add up in each iteration, their medians need not, and '
-            || 'changes must be independent; a shorter device step shortens the job only where '
-            || 'this device holds it up'
+            'bounds are ceilings, not forecasts: the time that the trace attributes to the cause, '
+            || 'and the step without exactly that; what else would move because of a change is not '
+            || 'in them, in either direction. The rows of a device are disjoint pieces of its time '
+            || 'without compute: they add up in each iteration, their medians need not, and '
+            || 'changes must be independent. Step and bound are medians taken separately: look at '
+            || 'the range of each. A shorter device step shortens the job only where this device '
+            || 'holds it up'
         ),
         (
             2,
@@ -51,7 +54,7 @@ SELECT 'bounds of all rows together, the median of each iteration''s sum: '
 FROM together
 HAVING count(*) > 0
 UNION ALL
-SELECT 'no launch-starved and no blocking time was found: nothing here is recoverable by launching '
-    || 'earlier or by hiding communication or copies'
+SELECT 'no launch-starved time that an earlier launch could recover and no known blocking time was '
+    || 'found; where blocking is a lower bound there may be some all the same'
 WHERE NOT EXISTS (SELECT 1 FROM nsys.opportunity)
 ORDER BY note;

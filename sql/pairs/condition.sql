@@ -6,7 +6,8 @@
 --
 -- @grain  one row per pair (NULL: the whole comparison), topic and aspect
 -- @reads  pair.scope, pair.asked, pair.trace, pair.member, pair.model_part, pair.content_pair,
---         pair.gemm_precision, pair.setting, pair.evidence, pair.window
+--         pair.gemm_precision, pair.geometry, pair.launch_change, pair.message, pair.setting,
+--         pair.evidence, pair.window
 -- @pitfall 3, 4, 8, 21, 25, 27
 WITH both_asked AS (
     SELECT
@@ -64,6 +65,52 @@ evidence_share AS (
         GROUP BY pair, side, evidence
     ) AS counted
     GROUP BY pair, side
+),
+geometry_told AS (
+    SELECT pair, bool_or(side = 'base') AS by_base, bool_or(side = 'new') AS by_new
+    FROM pair.geometry
+    GROUP BY pair
+),
+geometry AS (
+    SELECT
+        c.*,
+        coalesce(t.by_base, false) AS by_base,
+        coalesce(t.by_new, false) AS by_new,
+        CASE
+            WHEN c.told = 0 THEN 'unknown'
+            WHEN c.changed_share >= 0.01 THEN 'differs'
+            WHEN c.told_share < 0.5 THEN 'unknown'
+            ELSE 'same'
+        END AS status,
+        printf('%d of %d names on both sides, with %.1f%% of the compute work, have ', c.resized,
+            c.told, 100 * c.resized_share)
+            || printf('%.3g times the threads in a launch', c.factor)
+            || CASE WHEN c.resized > 1 THEN ' (median by work)' ELSE '' END
+            || CASE
+                WHEN c.is_other_work
+                    THEN ', kernels of several classes alike: a changed batch size, sequence '
+                        || 'length or parallel split does this, and then it is other work'
+                ELSE ': a changed batch size, sequence length or parallel split does this, and '
+                    || 'so do kernels tuned anew under their names'
+                    || CASE WHEN c.is_other_gpu THEN ', and another GPU' ELSE '' END
+            END AS resized_text,
+        printf('%d of %d names on both sides, with %.1f%% of the compute work, have other numbers '
+            || 'of threads in a launch, and more or fewer launches that make up for it: the same '
+            || 'in other pieces', c.cut, c.told, 100 * c.cut_share) AS cut_text,
+        printf('%d of %d names on both sides, with %.1f%% of the compute work, have as many '
+            || 'threads in other blocks: tuned anew', c.retuned, c.told, 100 * c.retuned_share)
+            AS retuned_text,
+        printf('%d of %d names on both sides, with %.1f%% of the compute work, have other grids, '
+            || 'by as much as the number of multiprocessors differs', c.filled, c.told,
+            100 * c.filled_share) AS filled_text,
+        printf('%d names on both sides, with %.1f%% of the compute work, have the same grids and '
+            || 'blocks', c.told, 100 * c.told_share)
+            || CASE
+                WHEN c.changed_share > 0 THEN printf(', but for %.2g%%', 100 * c.changed_share)
+                ELSE ''
+            END AS same_text,
+    FROM pair.launch_change AS c
+    LEFT JOIN geometry_told AS t ON t.pair = c.pair
 ),
 found AS (
     SELECT
@@ -176,6 +223,52 @@ found AS (
         'median over the steady windows'
     FROM pair.content_pair
     WHERE kind = 'copy' AND greatest(base_bytes, new_bytes) > 0
+    UNION ALL
+    SELECT pair, 41, 'communication', key || ' bytes per operation', base_bytes::VARCHAR,
+        new_bytes::VARCHAR,
+        CASE
+            WHEN base_bytes IS NULL OR new_bytes IS NULL THEN 'unknown'
+            WHEN greatest(base_bytes, new_bytes) > 1.02 * least(base_bytes, new_bytes)
+                THEN 'differs'
+            ELSE 'same'
+        END,
+        CASE
+            WHEN base_bytes IS NULL OR new_bytes IS NULL THEN 'one of the reports does not tell'
+            ELSE 'mean of the messages whose size NVTX payloads of NCCL tell'
+        END
+    FROM pair.message
+    WHERE coalesce(base_bytes, new_bytes) IS NOT NULL
+    UNION ALL
+    SELECT DISTINCT pair, 55, 'communication', 'bytes of collectives', NULL, NULL, 'unknown',
+        'neither report tells'
+    FROM pair.message
+    WHERE coalesce(base_bytes, new_bytes) IS NULL
+    UNION ALL
+    SELECT
+        pair,
+        33,
+        CASE WHEN is_other_work THEN 'workload' ELSE 'launches' END,
+        'launch geometry',
+        printf('%.4g million threads per iteration', base_threads / 1e6),
+        printf('%.4g million threads per iteration', new_threads / 1e6),
+        status,
+        CASE
+            WHEN NOT by_base AND NOT by_new THEN 'neither report tells'
+            WHEN NOT by_base OR NOT by_new THEN 'one of the reports does not tell'
+            WHEN told = 0 THEN 'no kernel that tells it has the same name on both sides'
+            WHEN status = 'differs'
+                THEN concat_ws(
+                    '; ',
+                    CASE WHEN resized > 0 THEN resized_text END,
+                    CASE WHEN cut > 0 THEN cut_text END,
+                    CASE WHEN retuned > 0 THEN retuned_text END,
+                    CASE WHEN filled > 0 THEN filled_text END
+                )
+            WHEN status = 'unknown'
+                THEN same_text || '; the rest has no counterpart of its name, or tells no launch'
+            ELSE same_text
+        END
+    FROM geometry
     UNION ALL
     SELECT b.pair, 35, 'model', 'precision of GEMMs per iteration', b.formats, n.formats,
         CASE

@@ -14,7 +14,7 @@
 -- @reads   nsys.session_start, nsys.diagnostic, nsys.device_map, nsys.nvtx, nsys.session_end
 -- @reads   nsys.overhead, nsys.cuda_overhead, nsys.gpu_metric_info, nsys.control_call
 -- @reads   nsys.event_wait, nsys.event_pairing, nsys.capture_row, nsys.capture_launch
--- @reads   nsys.capture_graph, nsys.capture_window
+-- @reads   nsys.capture_graph, nsys.capture_window, nsys.unseen_wait, nsys.cuda_event
 -- @windows optional
 -- @column  section VARCHAR - what it is about
 -- @column  item VARCHAR - the fact
@@ -481,7 +481,8 @@ waits AS (
         (SELECT bool_or(is_inferred) FROM nsys.event_pairing) AS is_inferred,
         (SELECT bool_or(is_present) FROM nsys.capability WHERE relation = 'sync') AS has_sync,
         (SELECT bool_or(is_present) FROM nsys.capability WHERE relation = 'cuda_event')
-            AS has_records,
+            AS has_record_table,
+        EXISTS (SELECT 1 FROM nsys.cuda_event) AS has_records,
 ),
 wait_fact AS (
     SELECT 110, 'dependencies', 'event waits', CASE WHEN has_sync THEN total::VARCHAR END,
@@ -525,6 +526,15 @@ wait_fact AS (
             THEN 'a capture range that begins before the records do'
             ELSE 'nsys profile --cuda-event-trace=true' END END
     FROM waits
+    UNION ALL
+    SELECT 114, 'dependencies', 'calls that make a stream wait without a wait, device ' || device,
+        unseen::VARCHAR,
+        CASE WHEN unseen > 0 THEN 'warn' ELSE 'ok' END,
+        CASE WHEN unseen > 0
+            THEN format('{:.1f} % of {} calls: what they held up is unknown, blocking is a lower '
+                || 'bound', 100 * unseen / calls, calls) END,
+        CASE WHEN unseen > 0 THEN 'export all tables of a capture with --trace=cuda' END
+    FROM nsys.unseen_wait
 ),
 -- ------------------------------------------------------------------ iterations
 window_fact AS (
@@ -569,7 +579,8 @@ window_fact AS (
         CASE WHEN o.n > 0 THEN 'stop the capture after the last step has ended' END
     FROM nsys.capability AS c
     CROSS JOIN (
-        SELECT count(*) AS n
+        -- of equal ranges one counts
+        SELECT count(DISTINCT (n.process, n.thread, n.start_ns, n.end_ns, n.text)) AS n
         FROM nsys.nvtx AS n
         CROSS JOIN nsys.session_end AS s
         WHERE n.event_type IN (59, 60, 70, 71)
@@ -637,7 +648,8 @@ lack AS (
             FROM nsys.capability
             WHERE relation IN ('kernel', 'api_call', 'nvtx', 'osrt_call') AND NOT is_present
         ) AS lacks_trace,
-        w.has_records IS NOT TRUE AS lacks_records,
+        -- an empty table is as little as none where there are waits
+        w.has_record_table IS NOT TRUE OR (w.total > 0 AND NOT w.has_records) AS lacks_records,
         g.whole_ops > 0 OR g.blind > 0 AS lacks_nodes,
         NOT c.is_present AS lacks_metrics,
     FROM waits AS w

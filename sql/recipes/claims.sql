@@ -3,20 +3,28 @@
 -- `measured`: read off the rows of the trace by the rule named as the basis. `inferred`: it follows
 -- from what was measured by a rule that can err. `unverified`: the trace cannot tell.
 -- `source-verified` needs the source and configuration of the profiled revision: no statement
--- made from a trace alone has it (pitfall 32).
+-- made from a trace alone has it (pitfall 32). Blocking time is inferred as soon as part of the
+-- gaps is not fully known, and unverified where nearly all are not, or where waits were called for
+-- and none is in the trace.
 --
 -- @grain   one row per device and claim
 -- @reads   nsys.budget_window, nsys.opportunity, nsys.gap_cut, nsys.iteration, nsys.name_window,
---          nsys.kernel_name, nsys.step_slowdown
+--          nsys.kernel_name, nsys.step_slowdown, nsys.unseen_wait, nsys.shadow_producer
 -- @needs   kernel | graph_exec
 -- @column  device BIGINT - physical GPU of the report
 -- @column  position BIGINT - order of the claims of a device
 -- @column  claim VARCHAR - what is said
 -- @column  status VARCHAR - source-verified, measured, inferred or unverified
 -- @column  basis VARCHAR - why
--- @pitfall 8, 20, 24, 30, 31, 32
+-- @pitfall 8, 18, 20, 24, 30, 31, 32
 WITH step AS (
-    SELECT device, count(*) AS n, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+    SELECT
+        device,
+        count(*) AS n,
+        min(start_ns) AS start_ns,
+        max(end_ns) AS end_ns,
+        median(iteration_ns) AS step_ns,
+        median(launch_starved_shadowed_ns) AS shadowed_ns,
     FROM nsys.budget_window
     GROUP BY device
 ),
@@ -69,12 +77,38 @@ claim AS (
             || 'compute lies in gaps without one', launchless_pct)
     FROM evidence
     UNION ALL
-    SELECT device, 50, 'blocking time and the operation to blame',
-        CASE WHEN inferred_pct > 0 THEN 'inferred' ELSE 'measured' END,
+    SELECT e.device, 50, 'blocking time and the operation to blame',
+        CASE
+            -- pitfall 18: without waits nothing says that none was waited for
+            WHEN e.unknown_pct >= 95 OR u.unseen = u.calls THEN 'unverified'
+            WHEN e.inferred_pct > 0 OR e.unknown_pct > 0 OR u.unseen > 0 THEN 'inferred'
+            ELSE 'measured'
+        END,
         format('stream order and event waits; of the time without compute {:.1f} % rests on pairs '
-            || 'that were inferred and {:.1f} % lies in gaps that are not fully known',
-            inferred_pct, unknown_pct)
-    FROM evidence
+            || 'that were inferred and {:.1f} % lies in gaps that are not fully known{}',
+            e.inferred_pct, e.unknown_pct,
+            CASE
+                WHEN u.unseen > 0
+                    THEN format('; {} of {} calls that make a stream wait left no wait in the '
+                        || 'trace', u.unseen, u.calls)
+                ELSE ''
+            END)
+    FROM evidence AS e
+    LEFT JOIN nsys.unseen_wait AS u ON u.device = e.device
+    UNION ALL
+    SELECT s.device, 45, 'what is recoverable of launch-starved time while the producer ran anyway',
+        'unverified',
+        format('{} of {} per iteration (medians{}), in no bound: an earlier launch alone cannot '
+            || 'recover it, another way to do that operation may',
+            nsys.duration_text(s.shadowed_ns), nsys.duration_text(s.step_ns),
+            coalesce(', most of it beside ' || p.producer, ''))
+    FROM step AS s
+    LEFT JOIN (
+        SELECT device, arg_max(producer, (shadowed_ns, producer)) AS producer
+        FROM nsys.shadow_producer
+        GROUP BY device
+    ) AS p ON p.device = s.device
+    WHERE s.shadowed_ns >= 0.01 * s.step_ns
     UNION ALL
     SELECT device, 60, 'cause of dependency-stalled time', 'unverified',
         'no dependency in the trace explains it'

@@ -2,10 +2,11 @@
 --
 -- Three different quantities, always side by side. Work is volume: the sum of durations, which
 -- overlap. Exposed is the time in which an operation of the row runs and no device operation of
--- another role does: an upper bound of what hiding it could give. Blocking is the time without
--- compute whose resolved dependency leads to an operation of the row: what it is known to cost.
--- Only blocking time is on the critical path (pitfall 7), and it may exceed exposed time: a copy
--- can run beside the collective that blocks.
+-- another role does, whether or not anything waits for it. Blocking is the time without compute
+-- whose resolved dependency leads to an operation of the row: compute is known to have waited for
+-- it. Only blocking time is on the critical path (pitfall 7). Either may be the larger: exposed
+-- where nothing waits, blocking where a copy runs beside the collective that blocks. Neither limits
+-- what a change gives.
 --
 -- A row covers one set of operations, told by scope:
 --

@@ -5,12 +5,13 @@
 -- that makes more than max_marks rows, neighbours in a lane are merged into one mark: the window
 -- is cut into as many slots per lane as the cap allows, what starts in one slot and is shorter
 -- than it becomes one mark from its first start to its last end, with the class that takes most
--- of its time. Longer ones keep a mark of their own.
+-- of its time. Longer ones keep a mark of their own, as many as there are slots: where more
+-- overlap in a stream, the longest.
 --
 -- @grain   one row per mark
 -- @reads   nsys.steady, nsys.op, nsys.op_name, nsys.gap_cut
 -- @needs   kernel | graph_exec
--- @param   max_marks BIGINT = 5000 [1,)  most marks of all devices
+-- @param   max_marks BIGINT = 5000 [1,)  most marks of all devices; a lane has one in any case
 -- @column  device BIGINT - physical GPU of the report
 -- @column  iteration BIGINT - ordinal of the iteration shown
 -- @column  iteration_ms DOUBLE ms its length
@@ -133,14 +134,21 @@ item AS (
     LEFT JOIN nsys.op_name AS n ON n.name_id = p.name_id
 ),
 numbered AS (
-    SELECT *, row_number() OVER (ORDER BY device, lane_number, start_ns, end_ns, name) AS number
+    SELECT
+        *,
+        row_number() OVER (ORDER BY device, lane_number, start_ns, end_ns, name) AS number,
+        row_number() OVER (
+            PARTITION BY device, lane_number
+            ORDER BY end_ns - start_ns DESC, start_ns, name
+        ) AS size_rank,
     FROM item
 ),
 -- half of the marks for what is long, half for the slots of what is short
 cap AS (
     SELECT
         count(*) <= any_value(p.max_marks) AS is_whole,
-        greatest(1, any_value(p.max_marks) // (2 * count(DISTINCT (i.device, i.lane)))) AS slots,
+        any_value(p.max_marks) // (2 * count(DISTINCT (i.device, i.lane))) AS longest,
+        greatest(1, longest) AS slots,
     FROM numbered AS i
     CROSS JOIN params AS p
 ),
@@ -150,7 +158,9 @@ slotted AS (
         i.end_ns - i.start_ns AS length_ns,
         w.start_ns AS window_ns,
         CASE
-            WHEN c.is_whole OR (i.end_ns - i.start_ns) * c.slots >= w.end_ns - w.start_ns
+            WHEN c.is_whole THEN i.number
+            WHEN i.size_rank <= c.longest
+                AND (i.end_ns - i.start_ns) * c.slots >= w.end_ns - w.start_ns
                 THEN i.number
             ELSE -1 - (i.start_ns - w.start_ns) * c.slots // (w.end_ns - w.start_ns)
         END AS slot,

@@ -7,7 +7,8 @@
 -- that a compute kernel waited for in a gap to that kernel (pitfall 8). A track of a viewer cannot
 -- hold slices that overlap without one lying inside the other: an operation that starts while
 -- another of its stream runs goes into a second track, and is cut there where the next one
--- starts; its arguments hold the whole length.
+-- starts; its arguments hold the whole length. Iterations that overlap, as those of several
+-- threads do, take turns in as many tracks as are open at a time.
 --
 -- Where iterations are chosen (--iterations, --skip-first, --skip-last), only what touches the
 -- time from the first to the last steady one of a device is there. Times are on the report's
@@ -119,19 +120,85 @@ gap AS (
     INNER JOIN span AS s
         ON s.device = c.device AND c.start_ns < s.end_ns AND c.end_ns > s.start_ns
 ),
+-- windows that overlap, directly or through others, are a bunch
+bunched AS (
+    SELECT
+        *,
+        sum(is_first) OVER (
+            PARTITION BY device
+            ORDER BY start_ns, end_ns, iteration
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS bunch,
+    FROM (
+        SELECT
+            i.*,
+            coalesce(max(i.end_ns) OVER earlier_windows <= i.start_ns, true)::BIGINT AS is_first,
+        FROM nsys.iteration AS i
+        INNER JOIN span AS s
+            ON s.device = i.device AND i.start_ns < s.end_ns AND i.end_ns > s.start_ns
+        WHERE i.end_ns > i.start_ns
+        WINDOW earlier_windows AS (
+            PARTITION BY i.device
+            ORDER BY i.start_ns, i.end_ns, i.iteration
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        )
+    )
+),
+open_windows AS (
+    SELECT
+        device,
+        bunch,
+        sum(opened) OVER (
+            PARTITION BY device
+            ORDER BY at_ns, opened
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS open_count,
+    FROM (
+        SELECT device, bunch, start_ns AS at_ns, 1 AS opened FROM bunched
+        UNION ALL
+        SELECT device, bunch, end_ns, -1 FROM bunched
+    )
+),
+turn AS (
+    SELECT
+        b.*,
+        -- windows that end in the order of their start never meet in a track then
+        (row_number() OVER same_bunch - 1) % o.depth AS turn,
+    FROM bunched AS b
+    INNER JOIN (
+        SELECT device, bunch, max(open_count)::BIGINT AS depth
+        FROM open_windows
+        GROUP BY device, bunch
+    ) AS o ON o.device = b.device AND o.bunch = b.bunch
+    WINDOW same_bunch AS (
+        PARTITION BY b.device, b.bunch ORDER BY b.start_ns, b.end_ns, b.iteration
+    )
+),
+windowed AS (
+    SELECT
+        *,
+        -- others are cut where the next one of the track starts
+        least(end_ns, lead(start_ns, 1, end_ns) OVER (
+            PARTITION BY device, turn ORDER BY start_ns, end_ns, iteration
+        )) - start_ns AS duration_ns,
+    FROM turn
+),
 slice AS (
     SELECT
-        i.device,
-        1 AS track,
-        i.start_ns,
-        i.end_ns - i.start_ns AS duration_ns,
-        'iteration ' || i.iteration AS name,
+        device,
+        CASE turn WHEN 0 THEN 1 ELSE 2000000 + turn END AS track,
+        start_ns,
+        duration_ns,
+        'iteration ' || iteration AS name,
         'iteration' AS category,
-        json_object('status', i.status, 'anchor', i.anchor) AS arguments,
-    FROM nsys.iteration AS i
-    INNER JOIN span AS s
-        ON s.device = i.device AND i.start_ns < s.end_ns AND i.end_ns > s.start_ns
-    WHERE i.end_ns > i.start_ns
+        CASE
+            WHEN start_ns + duration_ns = end_ns
+                THEN json_object('status', status, 'anchor', anchor)
+            ELSE json_object(
+                'status', status, 'anchor', anchor, 'duration_ns', end_ns - start_ns
+            )
+        END AS arguments,
+    FROM windowed
     UNION ALL
     SELECT device, 2, start_ns, issued_ns - start_ns, 'launch-starved', 'cause',
         json_object('evidence', evidence)
@@ -172,12 +239,32 @@ blocked AS (
     INNER JOIN operation AS t ON t.op_id = g.op_id
     WHERE g.unblocked_ns > g.issued_ns
 ),
+-- tracks go by their number, those of overlapping iterations excepted: these stand together
 named AS (
-    SELECT device, NULL AS track, 'process' AS kind, 'GPU ' || device AS name FROM span
+    SELECT
+        device,
+        NULL AS track,
+        'process' AS kind,
+        'GPU ' || device AS name,
+        NULL::BIGINT AS place,
+    FROM span
     UNION ALL
-    SELECT device, 1, 'track', 'iterations' FROM span
+    SELECT s.device, 1, 'track', 'iterations', 1 - coalesce(max(w.turn), 0)
+    FROM span AS s
+    LEFT JOIN windowed AS w ON w.device = s.device
+    GROUP BY s.device
     UNION ALL
-    SELECT device, 2, 'track', 'why no compute' FROM span
+    SELECT
+        device,
+        2000000 + turn,
+        'track',
+        'iterations (overlapping)',
+        1 - max(max(turn)) OVER (PARTITION BY device) + turn,
+    FROM windowed
+    WHERE turn > 0
+    GROUP BY device, turn
+    UNION ALL
+    SELECT device, 2, 'track', 'why no compute', 2 FROM span
     UNION ALL
     SELECT
         device,
@@ -187,6 +274,7 @@ named AS (
         || ' (process ' || coalesce((process & 16777215)::VARCHAR, '?')
         || ', context ' || coalesce(context_id::VARCHAR, '?')
         || CASE WHEN is_beside THEN ', overlapping' ELSE '' END || ')',
+        track,
     FROM track
 ),
 event AS (
@@ -200,21 +288,23 @@ event AS (
         NULL AS category,
         NULL::BIGINT AS arrow,
         NULL::JSON AS arguments,
+        place,
     FROM named
     UNION ALL
-    SELECT device, track, 'order', NULL, NULL, name, NULL, NULL, NULL
+    SELECT device, track, 'order', NULL, NULL, name, NULL, NULL, NULL, place
     FROM named
     WHERE kind = 'track'
     UNION ALL
-    SELECT device, track, 'slice', start_ns, duration_ns, name, category, NULL, arguments
+    SELECT device, track, 'slice', start_ns, duration_ns, name, category, NULL, arguments, NULL
     FROM slice
     UNION ALL
     -- an arrow binds to the slice that it starts or ends in, so it starts just before its end
     SELECT from_device, from_track, 'arrow_start', from_ns + greatest(from_duration_ns - 1, 0),
-        NULL, 'blocked by', 'blocked by', arrow, NULL
+        NULL, 'blocked by', 'blocked by', arrow, NULL, NULL
     FROM blocked
     UNION ALL
-    SELECT to_device, to_track, 'arrow_end', to_ns, NULL, 'blocked by', 'blocked by', arrow, NULL
+    SELECT to_device, to_track, 'arrow_end', to_ns, NULL, 'blocked by', 'blocked by', arrow, NULL,
+        NULL
     FROM blocked
 ),
 -- the format counts microseconds, with decimals: a float would lose nanoseconds
@@ -244,7 +334,7 @@ SELECT
         )
         WHEN 'order' THEN json_object(
             'ph', 'M', 'pid', device, 'tid', track, 'name', 'thread_sort_index',
-            'args', json_object('sort_index', track)
+            'args', json_object('sort_index', place)
         )
         WHEN 'slice' THEN json_object(
             'ph', 'X', 'pid', device, 'tid', track, 'ts', ts, 'dur', dur,

@@ -6,9 +6,13 @@
 -- time of communication and copies take no part in it: only what compute waited for does
 -- (pitfalls 1 and 7). An opportunity is material from 1 % of the iteration on.
 --
+-- Launch-starved time in which a producer ran anyway is in no opportunity: launching earlier alone
+-- cannot recover it. Making that producer shorter or asynchronous might, so it is told beside.
+--
 -- @grain   one row per device
 -- @reads   nsys.budget_window, nsys.opportunity, nsys.name_window, nsys.op_name,
---          nsys.gap_cut, nsys.step_slowdown, nsys.iteration
+--          nsys.gap_cut, nsys.step_slowdown, nsys.iteration, nsys.unseen_wait,
+--          nsys.shadow_producer, nsys.window_period
 -- @needs   kernel | graph_exec
 -- @column  device BIGINT - physical GPU of the report
 -- @column  n BIGINT - steady iterations
@@ -25,8 +29,13 @@
 -- @column  compute_absent_ms DOUBLE ms time without compute, median
 -- @column  unexplained_ms DOUBLE ms dependency-stalled and unattributed time, median
 -- @column  comm_busy_ms DOUBLE ms union of communication, median
--- @column  comm_exposed_ms DOUBLE ms of it exposed: an upper bound of its cost, median
+-- @column  comm_exposed_ms DOUBLE ms of it with no operation of another role beside, median
 -- @column  comm_blocking_ms DOUBLE ms of it that compute waited for, median
+-- @column  shadowed_ms DOUBLE ms launch-starved time in which the producer ran anyway, median
+-- @column  shadowed_pct DOUBLE pct of the iteration
+-- @column  shadowed_by VARCHAR - what those producers were, with shares; NULL where none is known
+-- @column  is_shadowed_material BOOLEAN - it is 1 % of the iteration or more
+-- @column  is_lower_bound BOOLEAN - more may be blocking than is known, see limits
 -- @column  opportunity VARCHAR - the most recoverable time; NULL where there is none
 -- @column  recoverable_ms DOUBLE ms of it, median
 -- @column  recoverable_min_ms DOUBLE ms least
@@ -103,6 +112,20 @@ evidence AS (
         ON s.device = c.device AND c.start_ns < s.end_ns AND c.end_ns > s.start_ns
     GROUP BY s.device
 ),
+shadow AS (
+    SELECT
+        device,
+        string_agg(
+            format('{} {:.0f} %', producer, 100 * shadowed_ns / total_ns), ', '
+            ORDER BY shadowed_ns DESC, producer
+        ) AS producers,
+    FROM (
+        SELECT *, sum(shadowed_ns) OVER (PARTITION BY device) AS total_ns
+        FROM nsys.shadow_producer
+    ) AS s
+    WHERE shadowed_ns >= 0.01 * total_ns
+    GROUP BY device
+),
 limit_text AS (
     SELECT device, 0 AS position, format('only {} steady iteration{}', n,
         CASE WHEN n = 1 THEN '' ELSE 's' END) AS text
@@ -121,10 +144,22 @@ limit_text AS (
     FROM step
     WHERE max_ns - min_ns > 0.2 * step_ns
     UNION ALL
+    SELECT device, 1, format('{:.0f} % of the time lies between the windows and is in no budget: a '
+        || 'window takes {}, from its start to that of the next it is {} (medians)',
+        100 * between_ns / span_ns, nsys.duration_text(window_ns),
+        nsys.duration_text(period_ns))
+    FROM nsys.window_period
+    WHERE between_ns >= 0.05 * span_ns AND device IN (SELECT device FROM step)
+    UNION ALL
     SELECT device, 2, format('blocking is a lower bound: {:.0f} % of the time without compute lies '
         || 'in gaps whose launch or dependencies are not fully known', unknown_pct)
     FROM evidence
     WHERE unknown_pct > 0
+    UNION ALL
+    SELECT device, 2, format('blocking is a lower bound: {} of {} calls that make a stream wait '
+        || 'left no wait in the trace, so what they held up is unknown', unseen, calls)
+    FROM nsys.unseen_wait
+    WHERE unseen > 0 AND device IN (SELECT device FROM step)
     UNION ALL
     SELECT device, 2, format('launch-starved is a lower bound: {:.0f} % of the time without compute '
         || 'lies in gaps without a launch, and what the host was late with there stands in '
@@ -178,6 +213,11 @@ SELECT
     s.comm_busy_ns / 1e6 AS comm_busy_ms,
     s.comm_exposed_ns / 1e6 AS comm_exposed_ms,
     s.comm_blocking_ns / 1e6 AS comm_blocking_ms,
+    s.shadowed_ns / 1e6 AS shadowed_ms,
+    100 * s.shadowed_ns / s.step_ns AS shadowed_pct,
+    w.producers AS shadowed_by,
+    s.shadowed_ns >= 0.01 * s.step_ns AS is_shadowed_material,
+    coalesce(e.unknown_pct > 0, false) OR coalesce(u.unseen > 0, false) AS is_lower_bound,
     o.opportunity,
     o.median_ns / 1e6 AS recoverable_ms,
     o.min_ns / 1e6 AS recoverable_min_ms,
@@ -192,4 +232,7 @@ INNER JOIN dominant AS d ON d.device = s.device
 LEFT JOIN top_class AS t ON t.device = s.device
 LEFT JOIN nsys.opportunity AS o ON o.device = s.device AND o.rank = 1
 LEFT JOIN limiting AS l ON l.device = s.device
+LEFT JOIN shadow AS w ON w.device = s.device
+LEFT JOIN evidence AS e ON e.device = s.device
+LEFT JOIN nsys.unseen_wait AS u ON u.device = s.device
 ORDER BY s.device;

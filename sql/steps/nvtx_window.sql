@@ -2,7 +2,8 @@
 --
 -- Push/pop and start/end ranges of any domain, imported ones included. Of matches nested on one
 -- thread only the outermost counts. An unclosed range neither contains nor is contained: its end
--- is not its own. A range that ends before it starts is invalid and takes part in nothing.
+-- is not its own; of several with the same thread, start and end one is a window all the same. A
+-- range that ends before it starts is invalid and takes part in nothing.
 --
 -- @grain   one row per matching range
 -- @reads   nsys.nvtx, nsys.session_end
@@ -45,7 +46,11 @@ ordered AS (
             PARTITION BY m.process, m.thread, m.is_unclosed
             ORDER BY m.start_ns, m.end_ns DESC, m.row_id
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS reached_ns
+        ) AS reached_ns,
+        row_number() OVER (
+            PARTITION BY m.process, m.thread, m.is_unclosed, m.start_ns, m.end_ns
+            ORDER BY m.row_id
+        ) AS place
     FROM matching AS m
 )
 SELECT
@@ -56,4 +61,7 @@ SELECT
     o.end_ns,
     o.is_unclosed
 FROM ordered AS o
-WHERE o.is_unclosed OR o.reached_ns IS NULL OR o.reached_ns < o.end_ns;
+WHERE CASE
+    WHEN o.is_unclosed THEN o.place = 1
+    ELSE o.reached_ns IS NULL OR o.reached_ns < o.end_ns
+END;

@@ -1,20 +1,23 @@
 -- opportunity — how much could each cause give back per iteration, and how sure is that?
 --
--- T, the step, and R, what is recoverable, are medians over the same windows; a window without
--- the cause counts 0. R of no window exceeds its T, so the medians do not either. The rest says
--- what R rests on. A bound of blocking time is low where dependencies of the device are unknown:
--- more may block. A bound of launch-starved time is high where they are unknown (something else
--- may have been running that had to end first) or where other operations ran in a twentieth of it
--- or more (one of them may have had to end first), and low where launches are unknown.
+-- T, the step, and R, what is recoverable, are medians over the same windows, each taken by itself;
+-- a window without the cause counts 0. R of no window exceeds its T, so the medians do not either.
+-- The rest says what R rests on. A bound of blocking time is low where dependencies of the device
+-- are unknown: more may block. Calls that made a stream wait and left no wait in the trace are
+-- such. A bound of launch-starved time is high where they are unknown (something else may have been
+-- running that had to end first) or where other operations ran in a twentieth of it or more (one of
+-- them may have had to end first), and low where launches are unknown.
 --
 -- Confidence is `high` where at least 95 % of the time rests on known launches and dependencies,
 -- n is 5 or more and (max - min) is at most half of the median; `medium` where at least half of
--- the time does and n is 3 or more; else `low`. Where the capture slowed the step materially, the
--- bound is of the profiled step and `perturbed`, and confidence is medium at most.
+-- the time does and n is 3 or more; else `low`. It is medium at most where waits are missing, where
+-- another operation ran in half of launch-starved time or more (the host may have waited for that
+-- one), and where the capture slowed the step materially: the bound is then `perturbed`, one of the
+-- profiled step.
 --
 -- @grain  one row per device and cause
 -- @reads  nsys.opportunity_window, nsys.opportunity_evidence, nsys.budget_window, nsys.gap_cut,
---         nsys.step_slowdown
+--         nsys.step_slowdown, nsys.unseen_wait
 -- @column device         BIGINT  -  physical GPU
 -- @column rank           BIGINT  -  1 is the most recoverable time
 -- @column opportunity    VARCHAR -  the cause in words
@@ -39,12 +42,17 @@
 -- @column bound_kind     VARCHAR -  resolved, or lower, upper or mixed bound; perturbed
 -- @column confidence     VARCHAR -  high, medium or low
 -- @column is_material    BOOLEAN -  1 % of the iteration or more, median
+-- @column step_min_ns    BIGINT  ns least iteration
+-- @column step_max_ns    BIGINT  ns greatest iteration
+-- @column unseen_waits   BIGINT  -  calls that made a stream wait and left no wait in the trace
 -- @pitfall 1, 7, 8, 31
 WITH step AS (
     SELECT
         device,
         count(*) AS n,
         median(iteration_ns) AS step_ns,
+        min(iteration_ns) AS step_min_ns,
+        max(iteration_ns) AS step_max_ns,
         median(compute_absent_ns) AS absent_ns,
         min(start_ns) AS start_ns,
         max(end_ns) AS end_ns,
@@ -96,6 +104,8 @@ measured AS (
         r.n_present,
         r.total_ns,
         s.step_ns::DOUBLE AS step_ns,
+        s.step_min_ns,
+        s.step_max_ns,
         s.absent_ns::DOUBLE AS absent_ns,
         -- a gap that reaches into the first window has no evidence of its own in it
         coalesce(e.gaps, 0) AS gaps,
@@ -108,7 +118,8 @@ measured AS (
             / nullif(nsys.padded_median(r.recoverable, s.n), 0),
             0
         )::DOUBLE AS beside_pct,
-        coalesce(b.has_unknown_waits, false) AS has_unknown_waits,
+        coalesce(u.unseen, 0) AS unseen_waits,
+        coalesce(b.has_unknown_waits, false) OR unseen_waits > 0 AS has_unknown_waits,
         coalesce(b.has_unknown_launches, false) AS has_unknown_launches,
         coalesce(b.has_graph_gaps, false) AS has_graph_gaps,
         -- one reference step has no spread to compare with: a slowdown then counts as material
@@ -116,6 +127,7 @@ measured AS (
     FROM summed AS r
     INNER JOIN step AS s ON s.device = r.device
     LEFT JOIN blind AS b ON b.device = r.device
+    LEFT JOIN nsys.unseen_wait AS u ON u.device = r.device
     LEFT JOIN nsys.step_slowdown AS p ON p.device = r.device
     LEFT JOIN nsys.opportunity_evidence AS e
         ON e.device = r.device
@@ -158,10 +170,13 @@ SELECT
         ELSE 'resolved'
     END || CASE WHEN is_perturbed THEN ', perturbed' ELSE '' END AS bound_kind,
     CASE
-        WHEN NOT is_perturbed AND certain_pct >= 95 AND n >= 5
-            AND max_ns - min_ns <= 0.5 * median_ns THEN 'high'
+        WHEN NOT is_perturbed AND unseen_waits = 0 AND beside_pct < 50 AND certain_pct >= 95
+            AND n >= 5 AND max_ns - min_ns <= 0.5 * median_ns THEN 'high'
         WHEN certain_pct >= 50 AND n >= 3 THEN 'medium'
         ELSE 'low'
     END AS confidence,
     median_ns >= 0.01 * step_ns AS is_material,
+    step_min_ns,
+    step_max_ns,
+    unseen_waits,
 FROM measured;

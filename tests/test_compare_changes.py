@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import simulator
-from conftest import long_test
+from conftest import brief, long_test
 from nsys_sql import compare_report, partition, report_html
 from nsys_sql.cli import execute
 from nsys_sql.compare import GATED, Comparison, Side, files, threshold
@@ -297,19 +297,22 @@ def test_graphs_are_told_before_any_delta(lab):
 
 @pytest.mark.parametrize(
     ("new", "topic", "status", "said"),
-    [
-        (
-            "larger",
-            "workload",
-            "differs",
-            "have 2 times the threads in a launch (median by work",
-        ),
-        ("smaller", "workload", "differs", "have 0.25 times the threads in a launch"),
-        ("tuned", "launches", "differs", "does this, and so do kernels tuned anew under their n"),
-        ("reblocked", "launches", "differs", "have as many threads in other blocks: tuned anew"),
-        ("turned", "launches", "same", "have the same grids and blocks"),
-        ("untold", "launches", "unknown", "one of the reports does not tell"),
-    ],
+    brief(
+        4,
+        [
+            (
+                "larger",
+                "workload",
+                "differs",
+                "have 2 times the threads in a launch (median by work",
+            ),
+            ("tuned", "launches", "differs", "and so do kernels tuned anew under their n"),
+            ("untold", "launches", "unknown", "one of the reports does not tell"),
+            ("reblocked", "launches", "differs", "have as many threads in other blocks: tuned"),
+            ("smaller", "workload", "differs", "have 0.25 times the threads in a launch"),
+            ("turned", "launches", "same", "have the same grids and blocks"),
+        ],
+    ),
 )
 def test_launch_geometry_tells_other_work_from_other_kernels(lab, new, topic, status, said):
     """And what differs is a label, not a refusal."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import nsys_sql
+from conftest import long_test
 from fuzz_file import columns, execute, q, tables
 from nsys_sql import output
 from tracebuilder import TraceBuilder
@@ -178,6 +179,7 @@ def test_every_output_is_the_same_bytes_in_every_place(tied, tmp_path):
     assert [name for name in differs if "nsys.op" not in name] == []
 
 
+@long_test
 def test_a_pipe_gets_the_bytes_that_a_file_gets(tied, tmp_path):
     line = [sys.executable, "-m", "nsys_sql", "run", "budget", str(tied), "--format", "table"]
     env = os.environ | {"COLUMNS": "100", "PYTHONIOENCODING": "latin-1"}

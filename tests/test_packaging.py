@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, long_test
 
 pytest.importorskip("build")
 pytest.importorskip("hatchling")
@@ -35,6 +35,7 @@ def digests(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
+@long_test
 def test_a_build_elsewhere_and_later_gives_the_same_bytes(built, tmp_path):
     """Path, times, rights, locale, time zone and hash seed do not show; nor does the checkout."""
     shutil.unpack_archive(next(built.glob("*.tar.gz")), tmp_path / "a b", filter="data")

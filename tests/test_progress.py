@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import nsys_sql
+from conftest import brief
 from nsys_sql import attached, cli, inputs, partition, progress, shell, tasks
 from nsys_sql.compare import Comparison, Side
 from nsys_sql.errors import UsageError
@@ -293,7 +294,7 @@ COMMANDS = {
 SILENT = {"shell", "show"}  # they do nothing that takes long
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", brief(8, COMMANDS))
 def test_each_command_says_what_it_does_and_keeps_its_limits(
     name, fixture_sqlite, tmp_path, seen, at_once, monkeypatch, capsys
 ):

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 import rankbuilder
-from conftest import brief
+from conftest import brief, long_test
 from nsys_sql import partition, ranks, report_html, survey, survey_report, tasks
 from nsys_sql.cli import execute
 from nsys_sql.errors import NsysSqlError, UsageError
@@ -142,7 +142,7 @@ SIMULATED = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(SIMULATED))
+@pytest.fixture(scope="module", params=brief(1, sorted(SIMULATED, reverse=True)))
 def simulated(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     # an export per rank, and one per host with eight processes
@@ -245,6 +245,7 @@ def four(tmp_path_factory):
 # ---------------------------------------------------------------- scenarios
 
 
+@long_test
 def test_two_of_sixteen_ranks_with_a_longer_window_that_starts_earlier(tmp_path):
     """Start skew, a verdict about two ranks only, the dispatcher and NCCL apart and together."""
     layers = 219  # 3 collectives each, in 8 steps, and 5 more in the first: 5,261
@@ -370,7 +371,7 @@ def test_the_simulator_of_training_steps_over_two_hosts(tmp_path):
                 assert table[rank][f"{metric}_ms"] == pytest.approx(wanted), (rank, metric)
 
 
-@pytest.mark.parametrize("longer_ns", [0, 3 * MS])
+@pytest.mark.parametrize("longer_ns", brief(1, [3 * MS, 0]))
 def test_a_bubble_makes_no_straggler_and_an_uneven_stage_is_told(longer_ns, tmp_path):
     """Two stages of one rank each, that hand over by SendRecv; the second may compute more."""
     scenario = replace(SCENARIOS["pipeline"], steps=4, straggler_ns=longer_ns)
@@ -700,7 +701,7 @@ def named(four, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("is_rich", [True, False])
+@pytest.mark.parametrize("is_rich", brief(1, [True, False]))
 def test_a_page_shows_ranks_by_iterations_and_orders_of_arrival(named, is_rich, monkeypatch):
     if is_rich:
         pytest.importorskip("plotly")

@@ -149,7 +149,8 @@ def _broken(path: Path, error: duckdb.Error) -> InputError | None:
             hint="name a file that --store wrote",
         )
     kinds = duckdb.SerializationException | duckdb.InternalException | duckdb.FatalException
-    if isinstance(error, kinds) or re.search("corrupt|checksum", text, re.IGNORECASE):
+    told = "corrupt|checksum|could not read enough bytes"
+    if isinstance(error, kinds) or re.search(told, text, re.IGNORECASE):
         return InputError(
             f"{path} is damaged: {text}", hint="put a copy back, or store the runs in a new file"
         )

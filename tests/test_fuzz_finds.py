@@ -501,8 +501,13 @@ def test_a_history_that_is_damaged_or_of_something_else_is_told(tmp_path):
     history.read(path, "iteration", {})
     whole = path.read_bytes()
     told = set()
-    for at in range(3 * 4096 + 50, len(whole), len(whole) // 6):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
+    cuts = [whole[: part * len(whole) // 8] for part in (4, 5, 6, 7)]
+    flips = [
+        whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]
+        for at in range(3 * 4096 + 50, len(whole), len(whole) // 6)
+    ]
+    for broken in (*cuts, *flips):
+        path.write_bytes(broken)
         try:
             history.read(path, "iteration", {})
         except InputError as error:

@@ -18,13 +18,13 @@ from nsys_sql.errors import UsageError, one_line
 if TYPE_CHECKING:
     import duckdb
 
-# Settings that change what SQL means, with the values that every SQL file here is written for.
+# Settings that change what SQL means, with the values that every SQL file here is written for, as
+# DuckDB shows them: an order that was never set has another name.
 _MEANING = {
-    "integer_division": "false",
-    "default_order": "ASC",
-    "default_null_order": "NULLS_LAST",
+    "integer_division": ("false",),
+    "default_order": ("ASC", "ASCENDING"),
+    "default_null_order": ("NULLS_LAST",),
 }
-_SYNONYMS = {"ASCENDING": "ASC", "LAST": "NULLS_LAST", "NULLS LAST": "NULLS_LAST", "0": "false"}
 MARK = "nsys_sql_attached"
 # A model that lives on in a schema, by the token that stands there.
 _OPEN: weakref.WeakValueDictionary[str, Guest] = weakref.WeakValueDictionary()
@@ -55,7 +55,7 @@ class Guest:
         names = [*_MEANING]
         query = ", ".join(f"current_setting({literal(name)})::VARCHAR" for name in names)
         for name, value in zip(names, self._rows(f"SELECT {query}")[0], strict=True):
-            if _SYNONYMS.get(str(value).upper(), str(value)) != _MEANING[name]:
+            if value not in _MEANING[name]:
                 raise UsageError(
                     f"the connection has {name} = {value}, under which SQL means something else",
                     hint=f"RESET {name}, or attach to a connection of its own",

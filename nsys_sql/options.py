@@ -18,7 +18,7 @@ RANGES = {
     "device": (-(2**31), 2**32 - 1),  # whatever the trace may say
     "threads": (1, 1024),
 }
-_NEEDED = ("per_iteration", "skip_first", "skip_last")
+_NEEDED = ("anchor", "per_iteration", "skip_first", "skip_last")
 _TYPES = {"anchor": str, "iterations": str, "memory_limit": str} | dict.fromkeys(RANGES, int)
 _WORDS = {str: "a text", int: "a whole number"}
 # Variables that SQL files read like parameters, and the options that set and check them.
@@ -80,7 +80,7 @@ class Options:
         """Return the options themselves, or raise a usage error for what is out of range."""
         for name, kind in _TYPES.items():
             value = getattr(self, name)
-            is_unset = value is None and name not in ("anchor", *_NEEDED)
+            is_unset = value is None and name not in _NEEDED
             if not is_unset and (not isinstance(value, kind) or isinstance(value, bool)):
                 raise UsageError(f"{name.replace('_', '-')} is {value!r}, not {_WORDS[kind]}")
         parse_anchor(self.anchor)

@@ -565,9 +565,10 @@ class Model:
             return self._answer(name, params)
         with self._guest.telling():
             self._guest.check()
-            made = self._state.results.get(self.catalog.recipe(name).name)
+            name = self.catalog.recipe(name).name
+            made = self._state.results.get(name)
             if made is not None and not self._guest.has_result(made[1]):
-                del self._state.results[self.catalog.recipe(name).name]
+                del self._state.results[name]
             return self._answer(name, params)
 
     def _answer(self, name: str, params: Mapping[str, object]) -> tuple[SqlFile, str]:
@@ -892,14 +893,17 @@ class Model:
         inputs.tell("")
         self._check_unchanged()
 
+    def _everything(self) -> list[str]:
+        """The names of all relations, steps and macros, recipes aside."""
+        return [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
+
     def move_in(self, schema: str) -> None:
         """Make everything in a schema of the caller's, or leave nothing there."""
         guest = self._guest
         assert guest is not None
-        made = [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
         views = (name.replace("-", "_") for name in self.catalog.recipes)
         with guest.telling():
-            guest.claim([*made, *views], str(self._path))
+            guest.claim([*self._everything(), *views], str(self._path))
         try:
             self.create_all(schema)
         except BaseException:
@@ -912,7 +916,7 @@ class Model:
         Returns the names of the views, and adds a warning for each recipe left out; `with_errors`
         makes a view of those too, which says why when it is read.
         """
-        names = [*self.catalog.adapters, *self.catalog.steps, *self.planner.macros(), "capability"]
+        names = self._everything()
         self._show_strings(names)
         self._build(names)
         if self._state.objection:

@@ -732,8 +732,12 @@ def test_shadow_producer(ask):
             gaps,
         ),
         "nsys.segment": (
-            "device BIGINT, segment BIGINT, start_ns BIGINT",
-            [(device, at, start) for device in (0, 1) for at, start in enumerate((-99, 5, 20))],
+            "device BIGINT, segment BIGINT, start_ns BIGINT, end_ns BIGINT",
+            [
+                (device, at, start, end)
+                for device in (0, 1)
+                for at, (start, end) in enumerate([(-99, 5), (5, 20), (20, 99)])
+            ],
         ),
         "nsys.window_segment": ("device BIGINT, segment BIGINT", [(0, 1), (0, 1), (1, 2)]),
         "nsys.stream_item": (

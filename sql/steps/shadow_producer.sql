@@ -14,16 +14,16 @@
 WITH in_window AS (
     SELECT DISTINCT device, segment FROM nsys.window_segment
 ),
+shadowed AS NOT MATERIALIZED (
+    SELECT device, start_ns, segment AS end_segment, producer_id, shadowed_ns
+    FROM nsys.gap_cut
+    WHERE shadowed_ns > 0
+),
 gap AS (
-    SELECT c.device, c.producer_id, c.shadowed_ns
-    FROM (
-        SELECT device, start_ns, segment, producer_id, shadowed_ns
-        FROM nsys.gap_cut
-        WHERE shadowed_ns > 0
-    ) AS c
-    ASOF JOIN nsys.segment AS s ON s.device = c.device AND s.start_ns <= c.start_ns
-    WHERE (c.device, c.segment) IN (SELECT (device, segment) FROM in_window)
-        OR (s.device, s.segment) IN (SELECT (device, segment) FROM in_window)
+    SELECT device, producer_id, shadowed_ns
+    FROM nsys.iv_place('shadowed', 'nsys.segment')
+    WHERE (device, segment) IN (SELECT (device, segment) FROM in_window)
+        OR (device, end_segment) IN (SELECT (device, segment) FROM in_window)
 )
 SELECT
     g.device,
